@@ -1,7 +1,7 @@
 /** The cost of the audit: processor time of requests with an event of level Metadata for each, and without, measured in turns. */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Cost, costs, type Rounds } from './cost.ts'
+import { type Cost, costs, medianCost, type Rounds } from './cost.ts'
 import { operationsIn, prepare } from './operations.ts'
 import { HTTP1, type Protocol } from './raw-client.ts'
 import { HTTP2 } from './raw-http2.ts'
@@ -13,7 +13,20 @@ export type AuditFigure = { readonly name: string; readonly protocol: Protocol['
 const POLICY = { apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules: [{ level: 'Metadata' }] }
 const AUDITED = ['GET one object', 'create']
 
+/** Servers with an audit, and as many without: two processes that run the same code differ by several per cent. */
+const PAIRS = 5
+
 export async function audit(quick: boolean): Promise<readonly AuditFigure[]> {
+  const pairs: (readonly AuditFigure[])[] = []
+  for (let i = 0; i < (quick ? 1 : PAIRS); i++) pairs.push(await pair(quick))
+  return pairs[0]!.map((figure, at) => ({
+    ...figure,
+    off: medianCost(pairs.map(figures => figures[at]!.off)),
+    on: medianCost(pairs.map(figures => figures[at]!.on)),
+  }))
+}
+
+async function pair(quick: boolean): Promise<readonly AuditFigure[]> {
   const folder = newFolder()
   const [dir, policy] = [join(folder, 'data'), join(folder, 'policy.json')]
   const quiet = ['--controllers=none']
@@ -22,7 +35,7 @@ export async function audit(quick: boolean): Promise<readonly AuditFigure[]> {
   const on = await startKeelson(dir, [...quiet, '--audit-policy-file', policy, '--audit-log-path', join(folder, 'audit.log')])
   const servers = [off, on]
   // Many short rounds: the machine is never the same for long.
-  const lengths: Rounds = quick ? { rounds: 3, requests: 500, warmUp: 1000 } : { rounds: 21, requests: 1000, warmUp: 6000 }
+  const lengths: Rounds = quick ? { rounds: 3, requests: 500, warmUp: 1000 } : { rounds: 7, requests: 1000, warmUp: 6000 }
   try {
     for (const { target } of servers) await prepare(target)
     const measured: AuditFigure[] = []

@@ -79,7 +79,7 @@ const less = ({ mainMicros, allMicros, totalMicros, perSecond }: Cost, other: Co
   perSecond,
 })
 
-const medianCost = (rounds: readonly Cost[]): Cost => ({
+export const medianCost = (rounds: readonly Cost[]): Cost => ({
   mainMicros: median(rounds.map(({ mainMicros }) => mainMicros)),
   allMicros: median(rounds.map(({ allMicros }) => allMicros)),
   totalMicros: median(rounds.map(({ totalMicros }) => totalMicros)),

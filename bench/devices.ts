@@ -4,7 +4,7 @@ import { KeptResults } from '../src/scheduler/local-results.ts'
 import { Nominations } from '../src/scheduler/nominations.ts'
 import type { Cycle } from '../src/scheduler/plugin.ts'
 import { podInfoOf } from '../src/scheduler/pod-info.ts'
-import { PLUGINS } from '../src/scheduler/profile.ts'
+import { DEFAULT_PROFILE } from '../src/scheduler/profile.ts'
 import { schedulePod } from '../src/scheduler/schedule-pod.ts'
 import { clusterOf, devicesIn, lookupsIn, nodeOf, podOf } from '../test/kits/scheduler.ts'
 
@@ -72,14 +72,20 @@ function measure({ what, devices, taken }: Claimed, quick: boolean): DeviceFigur
     devices: { slices, classes: { gpu: { selectors: [{ cel: { expression: `device.driver == "${DRIVER}"` } }] } } },
   }
   const lookups = { ...lookupsIn({}), devices: devicesIn(world) }
-  const parts = { plugins: PLUGINS, nominations: new Nominations(), random: Math.random, rotation: { next: 0 }, kept: new KeptResults() }
+  const parts = {
+    profile: DEFAULT_PROFILE,
+    nominations: new Nominations(),
+    random: Math.random,
+    rotation: { next: 0 },
+    kept: new KeptResults(),
+  }
   const times: number[] = []
   for (let i = 0; i < pods; i++) {
     const pod = podOf({ name: `pod-${i}`, spec: { resourceClaims: [{ name: 'gpu', resourceClaimName: `claim-${i}` }] } })
     const cycle: Cycle = { pod, info: podInfoOf(pod), cluster, lookups, state: new Map() }
     const before = process.cpuUsage()
     const placement = schedulePod(cycle, parts)
-    if (placement.type === 'placed') for (const { reserve } of PLUGINS) reserve?.(cycle, placement.node)
+    if (placement.type === 'placed') for (const { reserve } of DEFAULT_PROFILE.reservers) reserve?.(cycle, placement.node)
     const { user, system } = process.cpuUsage(before)
     times.push((user + system) / 1000)
     if (placement.type === 'placed') cluster.setPod({ ...cycle.info, nodeName: placement.node })

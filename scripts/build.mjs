@@ -22,16 +22,9 @@ import { build } from 'esbuild'
 import { bundleConsole } from './build-console.mjs'
 import { SHARED, workerDefinitions } from './build-workers.mjs'
 import { bundleLmdb } from './bundle-lmdb.mjs'
+import { inAscii } from './in-ascii.mjs'
 import { lazyBuiltins } from './lazy-builtins.mjs'
-
-/** Leaves out the modules that the table of controllers loads on demand. */
-const withoutControllers = {
-  name: 'without controllers',
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /^\./ }, ({ kind, importer, path }) =>
-      kind === 'dynamic-import' && importer.endsWith('controller-table.ts') ? { path, external: true } : undefined,
-    ),
-}
+import { withoutControllers } from './without-controllers.mjs'
 
 const newestSource = () =>
   Math.max(
@@ -74,7 +67,7 @@ async function bundle(folder) {
       outfile: join(folder, 'cli.cjs'),
       minify: true,
       external: ['pino', 'ws'],
-      plugins: [bundleLmdb, lazyBuiltins],
+      plugins: [bundleLmdb(), lazyBuiltins],
     }),
     // Loaded in place of the command where it starts several processes. It reads the names of controllers, and never loads one.
     build({
@@ -89,41 +82,47 @@ async function bundle(folder) {
     build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),
     // Names are kept, for stack traces.
     build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'library.cjs'), minifyWhitespace: true, minifySyntax: true }),
+    build({
+      ...commonjs,
+      entryPoints: ['src/controller-library/index.ts'],
+      outfile: join(folder, 'controller.cjs'),
+      minifyWhitespace: true,
+      minifySyntax: true,
+    }),
     bundleConsole(join(folder, 'console')),
   ])
   // A failed build does not stop the others, which would continue to write into the removed folder.
   for (const { reason } of bundles) if (reason) throw reason
-  for (const file of ['cli.cjs', 'supervisor.cjs', 'library.cjs']) writeInAscii(join(folder, file))
+  for (const file of ['cli.cjs', 'supervisor.cjs', 'library.cjs'])
+    writeFileSync(join(folder, file), inAscii(readFileSync(join(folder, file), 'utf8')))
   const digest = createHash('sha256')
     .update(readFileSync(join(folder, 'library.cjs')))
     .digest('hex')
     .slice(0, 16)
   writeFileSync(join(folder, 'keelson.cjs'), readFileSync('scripts/library-entry.cjs', 'utf8').replace('digest of the bundle', digest))
-  writeFileSync(join(folder, 'keelson.js'), moduleText(exportedNames(readFileSync('src/public.d.ts', 'utf8'))))
-  for (const types of ['keelson.d.ts', 'keelson.d.cts']) copyFileSync('src/public.d.ts', join(folder, types))
+  for (const [name, types] of [
+    ['keelson', 'src/public.d.ts'],
+    ['controller', 'src/controller-library/public.d.ts'],
+  ]) {
+    writeFileSync(join(folder, `${name}.js`), moduleText(name, exportedNames(readFileSync(types, 'utf8'))))
+    for (const ending of ['d.ts', 'd.cts']) copyFileSync(types, join(folder, `${name}.${ending}`))
+  }
 }
 
-/** The values that the library exports, according to its types. */
+/** The values that a library exports, according to its types. */
 function exportedNames(types) {
   return [...types.matchAll(/^export (?:function|class|const) (\w+)/gm)].map(([, name]) => name)
 }
 
 /**
- * The library as an ES module. One copy serves both module systems: an error of one is an instance of the other's class. Names are listed:
+ * A library as an ES module. One copy serves both module systems: an error of one is an instance of the other's class. Names are listed:
  * for `export *` Node would parse the whole bundle.
  */
-function moduleText(names) {
+function moduleText(library, names) {
   return `import { createRequire } from 'node:module'
 
-export const { ${names.join(', ')} } = createRequire(import.meta.url)('./keelson.cjs')
+export const { ${names.join(', ')} } = createRequire(import.meta.url)('./${library}.cjs')
 `
-}
-
-/** bin/start.js reads the command as ASCII, which is faster. esbuild leaves other characters only in regular expressions. */
-function writeInAscii(file) {
-  const escaped = character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: ASCII has them.
-  writeFileSync(file, readFileSync(file, 'utf8').replace(/[^\u0000-\u007f]/g, escaped))
 }
 
 /** Replaces each file atomically, then removes those that no longer exist. */

@@ -1,8 +1,8 @@
 // Bundles the JavaScript of lmdb with the command, so that its compiled code is kept, too. Loaded from its own package it takes a tenth of
 // the start: it is compiled again, loads an encoding that is not used here, and the child process module to look for its native code.
 
-/** As a plugin of esbuild. */
-export const bundleLmdb = {
+/** As a plugin of esbuild; `loader` is a module that finds the native code. */
+export const bundleLmdb = (loader = LOADER) => ({
   name: 'bundle-lmdb',
   setup(build) {
     const instead = (name, contents) => {
@@ -13,14 +13,14 @@ export const bundleLmdb = {
     }
     // Values are bytes, and never encoded.
     instead('msgpackr', 'exports.Encoder = class {}')
-    instead('node-gyp-build-optional-packages', LOADER)
+    instead('node-gyp-build-optional-packages', loader)
     build.onResolve({ filter: /^lmdb$/ }, ({ kind, resolveDir }) => {
       if (kind === 'require-resolve') return { path: 'lmdb', external: true }
       // Its CommonJS, which does not need the URL of its file.
       if (kind !== 'require-call') return build.resolve('lmdb', { kind: 'require-call', resolveDir })
     })
   },
-}
+})
 
 /** Loads the native code that npm installs for this platform. Unusual cases are left to lmdb's own loader. */
 const LOADER = `

@@ -1,10 +1,17 @@
 // Installs dependencies when they are missing or not those of the lock file, so that `npm start` and `npm test` are enough.
 import { spawnSync } from 'node:child_process'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, lstatSync, readFileSync } from 'node:fs'
 
 const INSTALLED = 'node_modules/.package-lock.json'
 
 if (!isFresh()) {
+  // npm ci would empty the folder of another checkout, and the tests that run there would miss it.
+  if (lstatSync('node_modules', { throwIfNoEntry: false })?.isSymbolicLink()) {
+    console.error(
+      'node_modules is a link to a folder that does not have the dependencies of package-lock.json: run npm ci there, or remove the link',
+    )
+    process.exit(1)
+  }
   const { status } = spawnSync('npm', ['ci', '--no-audit', '--no-fund'], { stdio: 'inherit' })
   process.exit(status ?? 1)
 }

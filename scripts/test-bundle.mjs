@@ -9,12 +9,16 @@ import { workerDefinitions } from './build-workers.mjs'
 /** Writes the bundle with its source map and returns its path. It exports a function for each file, which loads that file. */
 export async function bundleTests(files, folder) {
   const outfile = join(folder, 'tests.cjs')
+  const contents = `module.exports = {\n${files.map(file => `  ${JSON.stringify(file)}: () => require(${JSON.stringify(`./${file}`)}),`).join('\n')}\n}`
+  return await bundle({ stdin: { contents, resolveDir: resolve('.'), sourcefile: 'tests' } }, outfile, [fewerRuns])
+}
+
+/** Bundles one program of the tests with all that it imports, and returns its path. */
+export const bundleOf = ({ entry, outfile, plugins = [] }) => bundle({ entryPoints: [entry] }, outfile, plugins)
+
+async function bundle(input, outfile, plugins) {
   await build({
-    stdin: {
-      contents: `module.exports = {\n${files.map(file => `  ${JSON.stringify(file)}: () => require(${JSON.stringify(`./${file}`)}),`).join('\n')}\n}`,
-      resolveDir: resolve('.'),
-      sourcefile: 'tests',
-    },
+    ...input,
     bundle: true,
     platform: 'node',
     format: 'cjs',
@@ -25,7 +29,7 @@ export async function bundleTests(files, folder) {
     define: { ...(await workerDefinitions()), 'import.meta.url': OWN_ADDRESS },
     external: ['lmdb', 'pino', 'ws', 'esbuild', 'typescript', 'playwright-core', 'axe-core'],
     logLevel: 'warning',
-    plugins: [ownAddresses, fewerRuns],
+    plugins: [...plugins, ownAddresses],
   })
   return outfile
 }

@@ -13,8 +13,8 @@ const MAX_SILENCE_MS = 25 * 60_000
 const MAX_STRAYS = 3
 /** Output of a file that is kept for the case that it fails. */
 const MAX_OUTPUT = 20_000
-/** A further file begins when so much of one processor was idle for so long. */
-const IDLE_SHARE = 0.6
+/** A further file begins when so much of one processor had nothing to do for so long. */
+const IDLE_SHARE = 0.4
 const IDLE_MS = 1_000
 
 /**
@@ -22,13 +22,26 @@ const IDLE_MS = 1_000
  * `end` for files, `diagnostic` for what tests tell beside that. A file that `isAlone` has a process of its own.
  *
  * Beside `processes`, one for each processor, up to `more` run a file, since most files wait now and then: for a server, a deadline or the
- * end of a watch. The first of them always does, the others while a processor is idle. A file that `isMeasuring` runs beside no more files
- * than there are processors, and beside none that `isHeavy`, which keeps more than one processor busy. Until `checks` has ended, which keeps
- * a processor busy as well, one process less runs.
+ * end of a watch. The first of them always does, the others while a processor is idle. A file that `isMeasuring` runs beside others that do,
+ * or beside those that are `isSteady`: they keep one processor busy, no more and no less. Only where none is left another file runs beside
+ * it, though never one that `isHeavy`, which keeps more than one processor busy; of those one runs at a time, all in one process if possible,
+ * so that they can share a browser. Until `checks` has ended, which keeps a processor busy as well, one process less runs.
  */
 export async function runFiles(
   files,
-  { bundle, processes, more = 0, checks, isAlone, isMeasuring = () => false, isHeavy = () => false, showsOutput, env, report },
+  {
+    bundle,
+    processes,
+    more = 0,
+    checks,
+    isAlone,
+    isMeasuring = () => false,
+    isHeavy = () => false,
+    isSteady = () => false,
+    showsOutput,
+    env,
+    report,
+  },
 ) {
   const waiting = [...files]
   const running = new Set()
@@ -101,15 +114,26 @@ export async function runFiles(
     })
 
   const hasIdleProcessor = idleProcessors()
-  const others = file => (isMeasuring(file) ? isHeavy : isHeavy(file) ? isMeasuring : () => false)
-  const fitsBeside = file => ![...running].some(others(file)) && (running.size < processes || !isMeasuring(file))
-  /** Whether a process may begin a file: `further` are those that come before it beside one for each processor. */
-  const mayBegin = further => further < 0 || (![...running].some(isMeasuring) && (further === 0 || hasIdleProcessor()))
+  const isMeasured = () => [...running].some(isMeasuring)
+  const others = file => (isMeasuring(file) ? isHeavy : isHeavy(file) ? other => isMeasuring(other) || isHeavy(other) : () => false)
+  const restless = () => [...running].filter(file => !isSteady(file)).length
+  const fitsBeside = file => ![...running].some(others(file)) && (!isMeasuring(file) || restless() < processes)
+  /**
+   * Where the next file for a process is among those that wait: `further` processes come before it beside one for each processor, and `last`
+   * is the file that it has just run.
+   */
+  const nextOf = (further, last) => {
+    const heavy = last !== undefined && isHeavy(last) ? waiting.findIndex(file => isHeavy(file) && fitsBeside(file)) : -1
+    if (heavy >= 0) return heavy
+    if (!isMeasured()) return further <= 0 || hasIdleProcessor() ? waiting.findIndex(fitsBeside) : -1
+    const quiet = waiting.findIndex(file => (isMeasuring(file) || isSteady(file)) && fitsBeside(file))
+    if (further >= 0) return quiet >= 0 && !isMeasuring(waiting[quiet]) && hasIdleProcessor() ? quiet : -1
+    return quiet >= 0 ? quiet : waiting.findIndex(fitsBeside)
+  }
   /** The next file for a process, as soon as one may begin. */
-  const next = async further => {
+  const next = async (further, last) => {
     for (; waiting.length > 0; await sleep(IDLE_MS / 4)) {
-      if (!mayBegin(further)) continue
-      const index = waiting.findIndex(fitsBeside)
+      const index = nextOf(further, last)
       if (index < 0) continue
       const [file] = waiting.splice(index, 1)
       running.add(file)
@@ -119,7 +143,7 @@ export async function runFiles(
   const lane = async further => {
     let child
     if (further === -1) await checks
-    for (let file = await next(further); file !== undefined; file = await next(further)) {
+    for (let file = await next(further); file !== undefined; file = await next(further, file)) {
       if (child && (isAlone(file) || memoryOf(child.pid) > MAX_MEMORY)) child = void (await retire(child))
       child ??= start()
       await runFile(child, file)
@@ -141,16 +165,19 @@ async function retire(child) {
   await gone
 }
 
-/** A function that tells whether a processor was idle since it last said so, or since it was last asked in vain. */
+/**
+ * A function that tells whether a processor was idle since it last said so, or since it was last asked in vain. One that waits for a disk
+ * is idle.
+ */
 function idleProcessors() {
-  const idleMs = () => cpus().reduce((sum, { times }) => sum + times.idle, 0)
-  let before = { at: performance.now(), idle: idleMs() }
+  const busyMs = () => cpus().reduce((sum, { times: { user, nice, sys, irq } }) => sum + user + nice + sys + irq, 0)
+  let before = { at: performance.now(), busy: busyMs() }
   return () => {
     const elapsed = performance.now() - before.at
     if (elapsed < IDLE_MS) return false
-    const idle = idleMs()
-    const isIdle = idle - before.idle >= IDLE_SHARE * elapsed
-    before = { at: performance.now(), idle }
+    const busy = busyMs()
+    const isIdle = cpus().length * elapsed - (busy - before.busy) >= IDLE_SHARE * elapsed
+    before = { at: performance.now(), busy }
     return isIdle
   }
 }

@@ -25,6 +25,7 @@ export const LEFT_OUT = {
     'test/etcd-went-back.test.ts',
     'test/informers.test.ts',
     'test/inspect.test.ts',
+    'test/local-processes-crash.test.ts',
     'test/migrate.test.ts',
     'test/processes.test.ts',
     'test/replicas-etcd.test.ts',
@@ -33,6 +34,7 @@ export const LEFT_OUT = {
     'test/security/damaged-store.test.ts',
     'test/security/full-disk.test.ts',
     'test/service-crash.test.ts',
+    'test/simulation/simulation.test.ts',
     'test/snapshot.test.ts',
     'test/workloads.test.ts',
     'test/workloads/killed-job.test.ts',
@@ -41,7 +43,9 @@ export const LEFT_OUT = {
     'test/action.test.ts',
     'test/build.test.ts',
     'test/cel-package.test.ts',
+    'test/clients.test.ts',
     'test/example-projects.test.ts',
+    'test/executable.test.ts',
     'test/lock-file.test.ts',
     'test/node-versions.test.ts',
     'test/package.test.ts',
@@ -60,7 +64,8 @@ export const LEFT_OUT = {
     'test/start-stop.test.ts',
     'test/workloads/random.test.ts',
   ],
-  'starts a server for each configuration': ['test/testing.test.ts', 'test/tracing.test.ts'],
+  'runs a controller again and again': ['test/explore/command.test.ts', 'test/explore/explore.test.ts'],
+  'starts a server for each configuration': ['test/testing.test.ts', 'test/tracing.test.ts', 'test/workspaces.test.ts'],
   'fills or rewrites a whole store': ['test/security/store-quota.test.ts', 'test/storage-migration.test.ts'],
   'waits for an etcd, or for several servers on one store': [
     'src/storage/etcd/etcd.test.ts',
@@ -91,10 +96,12 @@ export const HEAVY = LEFT_OUT['drives a browser']
 /** Files that take longest, the longest first: they begin early, since one that begins last keeps a single processor busy. */
 export const LONG = [
   'test/processes.test.ts',
-  'src/storage/etcd/failures.test.ts',
-  'test/console/lists-and-objects.test.ts',
+  'test/simulation/simulation.test.ts',
   'test/replicas-etcd.test.ts',
   'test/controllers.test.ts',
+  'src/storage/etcd/failures.test.ts',
+  'test/console/lists-and-objects.test.ts',
+  'test/explore/explore.test.ts',
   'test/robustness.test.ts',
   'test/console/other-pages.test.ts',
   'test/security/damaged-store.test.ts',
@@ -103,6 +110,7 @@ export const LONG = [
   'src/storage/etcd/etcd.test.ts',
   'test/migrate.test.ts',
   'test/snapshot.test.ts',
+  'test/storage-migration.test.ts',
   'test/restart.test.ts',
   'test/workloads/random.test.ts',
   'src/lib/x509/verify.test.ts',
@@ -114,5 +122,7 @@ export const LONG = [
 
 /** Files that need a process of their own, with the reason. */
 export const ALONE = {
+  'test/hostile/cost.test.ts': 'keeps half a gigabyte of bodies, which later files of the process would collect as garbage again and again',
+  'test/security/memory.test.ts': 'measures memory, and collects garbage often: what others left in the process doubles its cost',
   'test/start-stop.test.ts': 'compares all handles of the process, and has its own folder for temporary files',
 }

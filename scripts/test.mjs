@@ -2,7 +2,7 @@
 // test:all`), with --rest those that `npm test` leaves out (scripts/test-sets.mjs). Arguments narrow the files, whatever their set: those
 // whose path contains one of them.
 import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -16,6 +16,8 @@ const PROGRESS_MS = 10_000
 const SLOWEST = 10
 /** A file of `npm test` that takes more processor time than this is named: it is to be made cheaper, or left to `npm run test:all`. */
 const MAX_FAST_CPU_SECONDS = 15
+/** Seconds and processor time of each file in the last runs: files that took longest begin first. */
+const TIMES = '.cache/test-times.json'
 /** Enough of an error to see its cause. */
 const MAX_REASON = 6_000
 
@@ -25,6 +27,7 @@ const wanted = process.argv.slice(2).filter(arg => !arg.startsWith('--'))
 const isEverything = options.includes('--all') || options.includes('--rest')
 for (const option of options) if (!['--all', '--rest'].includes(option)) stop(`there is no option ${option}; there are --all and --rest`)
 
+const times = existsSync(TIMES) ? JSON.parse(readFileSync(TIMES, 'utf8')) : {}
 const all = testFiles()
 const leftOut = Object.values(LEFT_OUT).flat()
 for (const file of [...leftOut, ...LONG, ...Object.keys(ALONE)])
@@ -56,17 +59,19 @@ await runFiles(files, {
   bundle,
   processes: Number(process.env.KEELSON_TEST_PROCESSES ?? Math.min(Math.max(availableParallelism(), 2), 4)),
   // Some tests wait more than they work.
-  more: process.env.KEELSON_TEST_PROCESSES === undefined ? 3 : 0,
+  more: process.env.KEELSON_TEST_PROCESSES === undefined ? 4 : 0,
   isAlone: file => file in ALONE,
   isMeasuring: file => MEASURING.includes(file),
   isHeavy: file => HEAVY.includes(file),
+  // Units work all the time, in the process of the test.
+  isSteady: file => file.startsWith('src/') && !leftOut.includes(file),
   checks,
   showsOutput: wanted.length > 0,
   env: {
     ...process.env,
     KEELSON_TESTS_NOT_RUN: noted,
     // Properties are tried with more values where nobody waits for the result (test/kits/properties.ts).
-    ...((isEverything || process.env.CI === 'true') && { KEELSON_PROPERTY_RUNS: process.env.KEELSON_PROPERTY_RUNS ?? '1' }),
+    ...((isEverything || process.env.CI === 'true') && { KEELSON_PROPERTY_RUNS: process.env.KEELSON_PROPERTY_RUNS ?? '0.5' }),
   },
   report,
 })
@@ -92,13 +97,14 @@ function isWanted(file) {
 
 /**
  * Files that measure come first, as few run beside them, and then the longest, so that no process works alone at the end: those that are
- * known to take long, others that `npm test` leaves out, end-to-end tests, units.
+ * known to take long, others that `npm test` leaves out, end-to-end tests, units; of these, those that took longest here.
  */
 function inOrder(tests) {
   const known = [...MEASURING, ...LONG]
   const rank = file =>
     known.includes(file) ? known.indexOf(file) : known.length + (leftOut.includes(file) ? 0 : file.startsWith('test/') ? 1 : 2)
-  return tests.sort((a, b) => rank(a) - rank(b))
+  const took = file => times[file]?.seconds ?? 0
+  return tests.sort((a, b) => rank(a) - rank(b) || took(b) - took(a))
 }
 
 async function check() {
@@ -161,6 +167,7 @@ function say() {
 
 /** The closing lines; the result is the exit code. */
 function summarize() {
+  writeFileSync(TIMES, JSON.stringify({ ...times, ...Object.fromEntries(ended.map(({ file, seconds, cpu }) => [file, { seconds, cpu }])) }))
   const slowest = ended.sort((a, b) => b.seconds - a.seconds).slice(0, SLOWEST)
   const cpu = ended.every(file => file.cpu !== undefined) ? ended.reduce((sum, file) => sum + file.cpu, 0) : undefined
   console.log(`\nslowest files${cpu === undefined ? '' : ', with processor time'}:`)

@@ -65,6 +65,31 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'list, add, remove, clear: make requests to a server for tests fail',
     load: async () => (await import('./commands/test-server.ts')).faults,
   },
+  workspace: {
+    usage: 'workspace ACTION …',
+    doc: 'create, list, kubeconfig, delete: isolated API servers at paths of a running one',
+    load: async () => (await import('./commands/workspace.ts')).workspace,
+  },
+  explore: {
+    usage: 'explore [flags] -- COMMAND …',
+    doc: 'find what a controller does wrong when caches are stale, events are missed or it dies',
+    load: async () => (await import('./commands/explore/explore.ts')).explore,
+  },
+  record: {
+    usage: 'record FILE [flags] -- COMMAND …',
+    doc: 'run a command with a server of its own, and keep requests, changes, faults and time in a file',
+    load: async () => (await import('./commands/record/record.ts')).record,
+  },
+  replay: {
+    usage: 'replay FILE [--to REVISION]',
+    doc: 'bring a server to any moment of a recorded run, to look at it or to run a command again',
+    load: async () => (await import('./commands/record/replay.ts')).replay,
+  },
+  clone: {
+    usage: 'clone [flags] [-- COMMAND …]',
+    doc: 'serve the objects of another cluster here, with simulated nodes, to try an upgrade, a policy or a drain',
+    load: async () => (await import('./commands/clone.ts')).clone,
+  },
   check: {
     usage: 'check FILE…',
     doc: 'say what is wrong with manifests, with file and line, without a cluster',

@@ -50,6 +50,11 @@ export interface RunningServer extends UserAccess, AsyncDisposal {
   reset(): Promise<void>
   /** Saves everything that is currently stored. */
   snapshot(): Promise<Snapshot>
+  /**
+   * Makes an isolated server at the path `/workspaces/NAME` of this one, with objects, kinds, roles and revisions of its own, in
+   * milliseconds; or returns the one of that name, if there are no options. Needs the option `workspaces`.
+   */
+  workspace(name: string, options?: WorkspaceOptions): Promise<Workspace>
   /** Restores a saved state, or that of a file. Revisions continue, and watches receive the changes. */
   restore(snapshot: Snapshot | string): Promise<void>
   /** Access to the server as another user. */
@@ -97,6 +102,90 @@ export interface RunnerHooks {
 /** Creates `useKeelson` for a test runner; `keelson/vitest`, `keelson/jest` and `keelson/node-test` export theirs. */
 export function fixtureFor(hooks: RunnerHooks): (options?: FixtureOptions) => KeelsonFixture
 
+/**
+ * Finds bugs that stale caches, missed events, crashes, conflicts and timeouts cause. Runs a workload beside a program once undisturbed, and
+ * then again with one perturbation at a time, each on a server of its own. A final state that differs from the undisturbed one is a finding,
+ * and so is a broken invariant. Throws TypeError for invalid options, and Error if the undisturbed run fails.
+ */
+export function explore(workload: (server: RunningServer) => Promise<unknown>, options: ExploreOptions): Promise<ExploreReport>
+
+/** `stale`: after a restart, reads show an older state. `unobserved`: an event and its opposite are not seen. `intermediate`: killed between two writes. */
+export type PerturbationKind = 'stale' | 'unobserved' | 'intermediate' | 'conflict' | 'timeout'
+
+export interface ExploreOptions {
+  /**
+   * The program under test. It runs until the signal is aborted; from then on, its requests have no effect. Without it, nothing is killed,
+   * and `user` or `userAgent` say which requests are those of the program.
+   */
+  readonly program?: (access: UserAccess, signal: FetchSignal) => Promise<unknown>
+  /** The user of the program, with the rights that roles give. Default: `program`, who may do everything. */
+  readonly user?: string
+  /** Only requests with this text in their User-Agent are those of the program. */
+  readonly userAgent?: string
+  /** Whether the program is started again when it ends: always, after a failure, or never, and then it is not killed. Default: on-failure. */
+  readonly restart?: 'always' | 'on-failure' | 'never'
+  /** Options of the server of each run. */
+  readonly server?: StartOptions
+  /** The perturbations to try. Default: all. */
+  readonly perturbations?: readonly PerturbationKind[]
+  /** Conditions on every final state, beside that it is as without a perturbation. A function is broken when it throws. */
+  readonly invariants?: readonly (ExploreInvariant | ((server: RunningServer) => unknown))[]
+  /** Differences that do not matter: `KIND`, or `KIND:FIELD.PATH`, such as `Widget:status.attempts`. */
+  readonly ignore?: readonly string[]
+  /** Decides in which order perturbations are tried. Default: 1. */
+  readonly seed?: number
+  /** When no further perturbation is begun: milliseconds, or a duration such as `5m`. Default: 5m. */
+  readonly budget?: number | string
+  /** Tries this perturbation alone: the `id` of a finding. */
+  readonly only?: string
+  /** A run is over when nothing has happened for this time. Default: 100. */
+  readonly quietMs?: number
+  /** How long nothing must happen before a difference is a finding. Default: 2000. */
+  readonly patienceMs?: number
+}
+
+/** A condition on the final state: exactly one of its fields but the selecting ones. */
+export interface ExploreInvariant {
+  /** Which objects; `kind` alone may be left out, for all kinds. */
+  readonly kind?: string
+  readonly namespace?: string
+  /** Labels that they have. */
+  readonly labels?: Readonly<Record<string, string>>
+  /** How many there are: a number, or bounds. `{ kind: 'Secret', count: 0 }`: no secret is left. */
+  readonly count?: number | { readonly min?: number; readonly max?: number }
+  /** Every owner that they name exists. */
+  readonly noOrphans?: true
+  /** No two of them have the same value of a field, such as `spec.claimName`; `owner` is their controller. */
+  readonly noDuplicatesBy?: string
+  /** Each has this condition: `Ready`, or `Ready=False`. */
+  readonly condition?: string
+}
+
+export interface ExploreReport {
+  readonly seed: number
+  /** How many perturbations there are, how many were tried, and how many of these did not come to pass. */
+  readonly planned: number
+  readonly tried: number
+  readonly unreached: number
+  readonly findings: readonly ExploreFinding[]
+  /** Remarks: objects and fields that differ without a perturbation, and perturbations that cannot be tried. */
+  readonly notes: readonly string[]
+}
+
+export interface ExploreFinding {
+  /** Names the perturbation, for `only`. */
+  readonly id: string
+  readonly kind: PerturbationKind
+  /** The perturbation, in words. */
+  readonly perturbation: string
+  /** The differences and broken invariants. */
+  readonly problems: readonly string[]
+  /** The smallest run with these problems: requests that concern them, and the perturbation, in order. */
+  readonly trace: readonly string[]
+  /** Other perturbations with the same problems. */
+  readonly others: readonly string[]
+}
+
 /** Options of a server for tests, including those of `start`. */
 export interface FixtureOptions extends StartOptions {
   /** Whether each file has its own server, or all files of a worker share one, which is reset between them. Default: file. */
@@ -135,6 +224,28 @@ export interface Snapshot {
   readonly objects: number
   /** Writes it to a file, which `restore` of another server and `keelson snapshot status` read. Secrets are in it: its mode is 0600. */
   save(file: string): Promise<void>
+}
+
+/** An isolated server at a path of another one. Its user is an administrator in it, and nobody elsewhere. */
+export interface Workspace extends UserAccess {
+  readonly name: string
+  /** `https://HOST:PORT/workspaces/NAME`. */
+  readonly url: string
+  /** Resolves when its controllers have nothing to do but to wait for a time to pass. */
+  settled(): Promise<void>
+  /** Deletes it with everything in it. Its watches end. */
+  delete(): Promise<void>
+}
+
+export interface WorkspaceOptions {
+  /** The state to begin with: a snapshot, or another workspace, by its name, as it is now. Default: that of a new server. */
+  readonly from?: Snapshot | string
+  /** Its controllers, as in the options of a server. Default: none. */
+  readonly controllers?: readonly string[]
+  /** Its simulated nodes. Default: 0. */
+  readonly nodes?: number
+  /** Its built-in kinds. Default: those of the server. */
+  readonly api?: 'none' | 'minimal' | 'all'
 }
 
 /** The API as one user. */
@@ -257,7 +368,7 @@ export interface ApiStatus {
 /** Certificates are PEM in base64. */
 export interface ClientConfig {
   readonly clusters: { name: string; server: string; caData: string; skipTLSVerify: boolean }[]
-  readonly users: { name: string; certData: string; keyData: string }[]
+  readonly users: { name: string; certData?: string; keyData?: string; token?: string }[]
   readonly contexts: { name: string; cluster: string; user: string }[]
   readonly currentContext: string
 }
@@ -570,6 +681,8 @@ export interface ServerOptions {
   readonly authenticationTokenWebhookCacheMs?: number
   /** PEM file of the key that signs service account tokens. Default: a generated one. */
   readonly serviceAccountSigningKeyFile?: string | undefined
+  /** Unix socket of an external signer of service account tokens (v1.ExternalJWTSigner), instead of keys. */
+  readonly serviceAccountSigningEndpoint?: string | undefined
   /** PEM files of additional keys that verify service account tokens. */
   readonly serviceAccountKeyFiles?: readonly string[]
   /** Issuer of tokens of service accounts, and after it further issuers that are accepted. */
@@ -598,6 +711,11 @@ export interface ServerOptions {
   readonly groupDomain?: string
   /** Feature gates of Kubernetes, as `A=true,B=false`. */
   readonly featureGates?: string
+  /**
+   * The built-in kinds to serve: `all`, `minimal` for kinds of your own with service accounts, admission and quotas, or `none` for only
+   * those that no server can leave out. `runtimeConfig` adds others by name. Default: all.
+   */
+  readonly api?: 'none' | 'minimal' | 'all'
   /**
    * Versions and resources of the API to turn on or off, as `resource.k8s.io/v1beta1=true,apps/v1/daemonsets=false`; `api/all`, `api/ga`,
    * `api/beta` and `api/alpha` stand for all versions of that stage. Default: the stable versions.
@@ -631,6 +749,13 @@ export interface ServerOptions {
   readonly concurrentHorizontalPodAutoscalerSyncs?: number
   /** Devices of each simulated node, by driver, such as `gpu.example.com=8,model=A100,capacity.memory=80Gi`. Default: none. */
   readonly nodeDevices?: readonly string[]
+  /**
+   * Images whose containers run as processes of this machine, with the rights of this process, such as
+   * `example.com/manager=./bin/manager`. Default: none.
+   */
+  readonly localImages?: readonly string[]
+  /** Directory in which plugins of kubelets, such as CSI drivers, have their sockets; simulated nodes register them. Default: none. */
+  readonly nodePlugins?: string | undefined
   /** Milliseconds that a kubelet may send no heartbeat before its node is unhealthy. Default: 50,000. */
   readonly nodeMonitorGraceMs?: number
   /** As `nodeMonitorGraceMs`, for a kubelet that has not sent a heartbeat yet. Default: 60,000. */
@@ -692,6 +817,8 @@ export interface ServerOptions {
   readonly disableAdmissionPlugins?: readonly string[]
   /** File with an AdmissionConfiguration, which configures admission plugins. */
   readonly admissionControlConfigFile?: string | undefined
+  /** File with a KubeSchedulerConfiguration, which configures the scheduler. */
+  readonly schedulerConfigFile?: string | undefined
   /** Default `tolerationSeconds` of pods for nodes that are not ready. Default: 300. */
   readonly defaultNotReadyTolerationSeconds?: number
   /** Default `tolerationSeconds` of pods for nodes that are unreachable. Default: 300. */
@@ -702,10 +829,14 @@ export interface ServerOptions {
   readonly serviceNodePortRange?: { readonly from: number; readonly to: number }
   /** Accept requests without credentials as those of system:anonymous. Default: true. */
   readonly anonymousAuth?: boolean | undefined
-  /** Authorizers, in order: RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny. Default: RBAC. */
+  /** Authorizers, in order: RBAC, Node, Webhook, ABAC, AlwaysAllow, AlwaysDeny. Default: RBAC. */
   readonly authorizationMode?: readonly string[]
   /** File with an AuthorizationConfiguration, instead of `authorizationMode`; changes of it take effect at once. */
   readonly authorizationConfig?: string | undefined
+  /** EgressSelectorConfiguration file: proxies through which the server connects to the cluster, the control plane and etcd. */
+  readonly egressSelectorConfigFile?: string | undefined
+  /** File with the policies of the mode ABAC, one JSON object a line. */
+  readonly authorizationPolicyFile?: string | undefined
   /** Kubeconfig file of the webhook of the mode Webhook. */
   readonly authorizationWebhookConfigFile?: string | undefined
   /** Version of the SubjectAccessReviews for that webhook. Default: v1beta1. */
@@ -729,6 +860,8 @@ export interface ServerOptions {
    * languages. Default: false.
    */
   readonly testEndpoints?: boolean
+  /** Allow isolated servers below the path `/workspaces/NAME`, made by `workspace()` or over HTTP. Default: false. */
+  readonly workspaces?: boolean
   /** The lowest level that is logged to standard error. Default: warn. */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error' | 'silent'
   /** The format of log lines. Default: text on a terminal, JSON elsewhere. */

@@ -321,7 +321,16 @@ test('ID tokens of a provider are accepted', patient, async t => {
   assert.equal(await whoami(server, token({ exp: 1 })), '401 Unauthorized')
   const account = await tokenFor(server, 'default')
   assert.equal((await whoami(server, account)).username, 'system:serviceaccount:default:default')
-  const stranger = await serveHere(t, { flags })
+  // The labels are hashes of the host, of the issuer and of its document.
+  const { text } = await ask(server, '/metrics')
+  const fetches = 'apiserver_authentication_jwt_authenticator_jwks_fetch_last'
+  const issuerHash = `jwt_issuer_hash="sha256:${createHash('sha256').update(issuer).digest('hex')}"`
+  assert.match(
+    text,
+    new RegExp(`^${fetches}_timestamp_seconds\\{apiserver_id_hash="[^"]+",${issuerHash},result="success"\\} [\\d.e+]+$`, 'm'),
+  )
+  assert.match(text, new RegExp(`^${fetches}_key_set_info\\{apiserver_id_hash="[^"]+",${issuerHash},hash="sha256:[0-9a-f]{64}"\\} 1$`, 'm'))
+  const stranger = await serveHere(t, { flags: [...flags, '--feature-gates=StructuredAuthenticationConfigurationJWKSMetrics=false'] })
   const { json } = await post(stranger, REVIEWS, { spec: { token: token({}) } })
   assert.equal(json.status.error, '[invalid bearer token, oidc: authenticator not initialized]')
 })

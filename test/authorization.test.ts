@@ -15,6 +15,7 @@ import {
   run,
   type Scope,
   serveHere,
+  startInProcess,
   startProcess,
   type Target,
   temporaryDirectory,
@@ -259,7 +260,7 @@ test(
     assert.equal(unknown.code, 1)
     assert.match(
       unknown.stderr,
-      /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, Node, Webhook, AlwaysAllow, AlwaysDeny/,
+      /--authorization-mode: this version has no mode "Whim"; it takes a list of RBAC, Node, Webhook, ABAC, AlwaysAllow, AlwaysDeny/,
     )
   },
 )
@@ -300,5 +301,29 @@ test('default roles are restored at the next start, and additions to them are ke
     items.filter(({ metadata }: any) => Number(metadata.resourceVersion) > Number(before)).map(({ metadata }: any) => metadata.name),
     [],
     'a start that finds all in place writes no role',
+  )
+})
+
+test('mode ABAC allows what the policies of a file name, and a fault in the file ends the start', patient, async t => {
+  const file = join(temporaryDirectory(t), 'policies.jsonl')
+  const policy = { user: 'alice', namespace: 'default', resource: 'configmaps', readonly: true }
+  writeFileSync(
+    file,
+    `# policies\n${JSON.stringify({ apiVersion: 'abac.authorization.kubernetes.io/v1beta1', kind: 'Policy', spec: policy })}\n`,
+  )
+  const options = { controllers: ['none'], nodes: 0, store: 'memory' as const, authorizationMode: ['ABAC'], authorizationPolicyFile: file }
+  const server = await startInProcess(t, options)
+  const headers = { 'impersonate-user': 'alice' }
+  assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps', { headers })).status, 200)
+  const refused = await ask(server, '/api/v1/namespaces/default/secrets', { headers })
+  assert.equal(refused.status, 403)
+  assert.match(
+    refused.json.message,
+    /User "alice" cannot list resource "secrets" in API group "" in the namespace "default": abac: No policy matched\.$/,
+  )
+  writeFileSync(file, 'nonsense\n')
+  await assert.rejects(
+    startInProcess(t, options),
+    /error reading policy file .*policies\.jsonl, line 1: nonsense: couldn't get version\/kind/,
   )
 })

@@ -26,6 +26,9 @@ function smallPackage(t: Scope): string {
   writeFileSync(join(folder, 'console/index.html'), '<!-- scripts -->')
   writeFileSync(join(folder, 'src/index.ts'), 'export const answer = 41 + 1\n')
   writeFileSync(join(folder, 'src/public.d.ts'), 'export const answer: number\n')
+  mkdirSync(join(folder, 'src/controller-library'))
+  writeFileSync(join(folder, 'src/controller-library/index.ts'), 'export const question = 6 * 7\n')
+  writeFileSync(join(folder, 'src/controller-library/public.d.ts'), 'export const question: number\n')
   return folder
 }
 
@@ -48,6 +51,7 @@ test('builds at the same time disturb neither each other nor running servers', p
   assert.match(readFileSync(cli, 'utf8'), /first/)
   for (const file of ['keelson.d.ts', 'keelson.d.cts']) assert.ok(existsSync(join(folder, 'dist', file)))
   assert.equal((await import(join(folder, 'dist/keelson.js'))).answer, 42)
+  assert.equal((await import(join(folder, 'dist/controller.js'))).question, 42)
   const [, script = ''] =
     /src="\/console\/(assets\/main-\w+\.js)"/.exec(readFileSync(join(folder, 'dist/console/index.html'), 'utf8')) ?? []
   assert.match(readFileSync(join(folder, 'dist/console', script), 'utf8'), /small/)
@@ -76,6 +80,10 @@ test('builds at the same time disturb neither each other nor running servers', p
       'cli.cjs',
       'compiled-code.cjs',
       'console',
+      'controller.cjs',
+      'controller.d.cts',
+      'controller.d.ts',
+      'controller.js',
       'keelson.cjs',
       'keelson.d.cts',
       'keelson.d.ts',

@@ -11,13 +11,14 @@ import {
   configMap,
   connection,
   launch,
+  repeats,
   type ServerProcess,
   startProcess,
   temporaryDirectory,
   Watching,
 } from './kit.ts'
 
-const ROUNDS = 15
+const ROUNDS = repeats(10)
 /** Rounds in which the server dies before it is ready, too. */
 const EARLY_DEATHS = 5
 const WRITERS = 6

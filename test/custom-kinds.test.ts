@@ -210,15 +210,17 @@ test('hostile schemas do not affect other requests', patient, async t => {
   assert.equal((await ask(server, '/openapi/v2', protobuf)).status, 200)
 })
 
-test('versions are converted by a webhook that really listens', patient, async t => {
-  const server = await freshServer(t)
+type Convert = (object: any, apiVersion: string) => any
+
+/** The conversion of a definition by a webhook that listens on this machine. */
+async function conversionBy(t: TestContext, convert: Convert) {
   const { authority, server: own } = loadPki({ directory: undefined, names: [], now: new Date() })
   const webhook = createServer({ cert: own.cert, key: own.key }, (request, response) => {
     let text = ''
     request.setEncoding('utf8').on('data', part => (text += part))
     request.on('end', () => {
       const { request: asked, ...review } = JSON.parse(text)
-      const convertedObjects = asked.objects.map((object: any) => ({ ...object, apiVersion: asked.desiredAPIVersion }))
+      const convertedObjects = asked.objects.map((object: any) => convert(object, asked.desiredAPIVersion))
       response.end(JSON.stringify({ ...review, response: { uid: asked.uid, result: { status: 'Success' }, convertedObjects } }))
     })
   })
@@ -226,7 +228,12 @@ test('versions are converted by a webhook that really listens', patient, async t
   t.after(() => webhook.close())
   const { port } = webhook.address() as AddressInfo
   const clientConfig = { url: `https://127.0.0.1:${port}/convert`, caBundle: Buffer.from(authority.cert).toString('base64') }
-  const conversion = { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } }
+  return { webhook, conversion: { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } } }
+}
+
+test('versions are converted by a webhook that really listens', patient, async t => {
+  const server = await freshServer(t)
+  const { webhook, conversion } = await conversionBy(t, (object, apiVersion) => ({ ...object, apiVersion }))
   await define(server, definition([version('v1'), version('v2', { storage: false })], {}, { conversion }))
   await create(server, tab('a'))
   const { status, json, text } = await ask(server, `${TABS.replace('/v1/', '/v2/')}/a`)
@@ -238,4 +245,70 @@ test('versions are converted by a webhook that really listens', patient, async t
   assert.match(failed.json.message, /^conversion webhook for stable\.example\.com\/v1, Kind=CronTab failed: Post "https:/)
   assert.equal(failed.status, 500)
   assert.equal((await ask(server, `${TABS}/a`)).status, 200)
+})
+
+test('field selectors look at the fields of the served version, also where a webhook makes them', patient, async t => {
+  const server = await freshServer(t)
+  // Stored as v1 with hostPort; v2 has host and port.
+  const { conversion } = await conversionBy(t, (object, apiVersion) => {
+    const { hostPort, host, port, ...rest } = object
+    if (apiVersion.endsWith('/v1')) return { ...rest, apiVersion, hostPort: hostPort ?? `${host}:${port}` }
+    const [first, second] = (hostPort ?? `${host}:${port}`).split(':')
+    return { ...rest, apiVersion, host: first, port: second }
+  })
+  const fields = (...names: string[]) => ({
+    schema: { openAPIV3Schema: { type: 'object', properties: Object.fromEntries(names.map(name => [name, { type: 'string' }])) } },
+    selectableFields: names.map(name => ({ jsonPath: `.${name}` })),
+    subresources: {},
+    additionalPrinterColumns: [],
+  })
+  const versions = [version('v1', fields('hostPort')), version('v2', { storage: false, ...fields('host', 'port') })]
+  await define(server, definition(versions, {}, { conversion }))
+  const [v1, v2] = [TABS, TABS.replace('/v1/', '/v2/')]
+  const object = (name: string, host: string, port: string) => ({
+    apiVersion: `${GROUP}/v2`,
+    kind: 'CronTab',
+    metadata: { name },
+    host,
+    port,
+  })
+  const make = async (name: string, host: string, port: string) => {
+    const { status, text } = await ask(server, v2, { method: 'POST', body: object(name, host, port) })
+    assert.equal(status, 201, text)
+  }
+  const selected = (text: string) => `fieldSelector=${encodeURIComponent(text)}`
+  const watching = await Watching.open(t, server, `${v2}?watch=true&${selected('host=a')}`)
+  await make('one', 'a', '80')
+  await make('two', 'a', '8080')
+  await make('three', 'b', '80')
+  const names = async (path: string, selector: string) => {
+    const { json, text } = await ask(server, `${path}?${selected(selector)}`)
+    return (json.items ?? assert.fail(text)).map((item: any) => item.metadata.name).sort()
+  }
+  assert.deepEqual(await names(v2, 'host=a'), ['one', 'two'])
+  assert.deepEqual(await names(v2, 'host=a,port=80'), ['one'])
+  assert.deepEqual(await names(v2, 'host!=a'), ['three'])
+  assert.deepEqual(await names(v1, 'hostPort=a:80'), ['one'])
+  assert.deepEqual(await names(v2, 'metadata.name=two,host=a'), ['two'])
+  assert.equal((await ask(server, `${v2}?${selected('hostPort=a:80')}`)).status, 400)
+  const { resourceVersion } = (await ask(server, v2)).json.metadata
+  const later = await Watching.open(t, server, `${v2}?watch=true&resourceVersion=${resourceVersion}&${selected('host=a')}`)
+  const change = (name: string, body: object) =>
+    ask(server, `${v2}/${name}`, { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' }, body })
+  await change('one', { host: 'b' })
+  await change('two', { port: '9' })
+  await change('three', { host: 'a' })
+  await ask(server, `${v2}/two`, { method: 'DELETE' })
+  await ask(server, `${v2}/one`, { method: 'DELETE' })
+  const told = (events: readonly any[]) =>
+    events.map(({ type, object: { metadata, host, port } }) => `${type} ${metadata.name} ${host}:${port}`)
+  const changes = ['DELETED one a:80', 'MODIFIED two a:9', 'ADDED three a:80', 'DELETED two a:9']
+  const isLast = ({ type, object }: any) => type === 'DELETED' && object.metadata.name === 'two'
+  const [first, second] = [await watching.until(isLast), await later.until(isLast)]
+  assert.deepEqual(told(first), ['ADDED one a:80', 'ADDED two a:8080', ...changes])
+  assert.deepEqual(told(second), changes)
+  const removed = await ask(server, `${v2}?${selected('host=b')}`, { method: 'DELETE' })
+  assert.deepEqual(removed.json.items, [])
+  await ask(server, `${v2}?${selected('host=a')}`, { method: 'DELETE' })
+  assert.deepEqual(await names(v2, 'port!=none'), [])
 })

@@ -269,7 +269,9 @@ test('the choice of controllers is checked before programs are written', patient
 })
 
 test('on Windows the programs are command files', () => {
-  const programs = { node: 'C:\\node 20\\node.exe', bin: 'C:\\100%\\keelson\\bin', kubectl: undefined, components: ['--nodes=1'] }
+  const [node, bin] = ['C:\\node 20\\node.exe', 'C:\\100%\\keelson\\bin']
+  const own = { keelson: [node, `${bin}\\keelson.js`], etcd: [node, `${bin}\\etcd.js`] }
+  const programs = { ...own, kubectl: undefined, components: ['--nodes=1'] }
   const files = programsOf(programs, 'win32')
   assert.deepEqual(Object.keys(files), ['kube-apiserver.cmd', 'etcd.cmd', 'kubectl.cmd'])
   assert.equal(

@@ -1,6 +1,7 @@
 // Records of a real kube-apiserver in a real etcd, served over HTTPS, and records written beside them.
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
+import { parse } from 'yaml'
 import { fromProtobuf } from '../src/codec/protobuf-decode.ts'
 import { openEnvelope } from '../src/codec/protobuf-envelope.ts'
 import { kubernetesFormat } from '../src/etcd-format/kubernetes-format.ts'
@@ -13,7 +14,7 @@ import { configOf } from '../src/start-options.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import type { Decoded } from '../src/storage/etcd/record-format.ts'
 import type { Store } from '../src/storage/store.ts'
-import { ask, eventually, patient, type Scope, type Target, targetOf, Watching } from './kit.ts'
+import { ask, eventually, keelson, patient, type Scope, type Target, targetOf, Watching } from './kit.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { plainFormat } from './kits/storage/plain-format.ts'
 import { testWith } from './programs.ts'
@@ -32,7 +33,8 @@ type Bench = {
   put(key: string, value: Uint8Array): Promise<void>
   /** The bytes at a key. */
   bytes(key: string): Promise<Buffer | undefined>
-  serve(): Promise<Target & { close(): Promise<void> }>
+  readonly endpoints: readonly string[]
+  serve(featureGates?: string): Promise<Target & { close(): Promise<void> }>
 }
 
 /** The service that has the recorded address 10.0.0.151 and node port: without it, both would be taken back as nobody's. */
@@ -79,6 +81,7 @@ async function openBench(t: Scope, program: string): Promise<Bench> {
   const place = (key: string) => key.slice('/registry'.length)
   return {
     plain,
+    endpoints: cluster.endpoints,
     async put(key, value) {
       const { entry } = await plain.get(place(key))
       const swap = await plain.swap(place(key), { expect: entry?.modified ?? 0, value })
@@ -88,8 +91,9 @@ async function openBench(t: Scope, program: string): Promise<Bench> {
       const { entry } = await plain.get(place(key))
       return entry && Buffer.from(entry.value)
     },
-    async serve() {
-      const server = await startServer(configOf({ store: 'etcd', etcdServers: cluster.endpoints, controllers: ['none'], nodes: 0 }))
+    async serve(featureGates = '') {
+      const options = { store: 'etcd', etcdServers: cluster.endpoints, controllers: ['none'], nodes: 0, featureGates } as const
+      const server = await startServer(configOf(options))
       let closed: Promise<void> | undefined
       const close = () => (closed ??= server.close())
       servers.push({ close })
@@ -280,8 +284,11 @@ testWith(
       assert.equal(fault, undefined)
       const withoutVersion = ({ metadata: { resourceVersion: _, ...metadata }, ...object }: any) => ({ ...object, metadata })
       // The server itself adds a condition to these at once.
-      if (served.kind !== 'FlowSchema')
-        assert.deepEqual(withoutVersion(JSON.parse(Buffer.from(read.value).toString())), withoutVersion(answer.json), path)
+      if (served.kind !== 'FlowSchema') {
+        const { conversion } = resourcesOf(builtinKinds, 'k8s.io').find(r => r.apiVersion === served.apiVersion && r.kind === served.kind)!
+        const object = JSON.parse(Buffer.from(read.value).toString())
+        assert.deepEqual(withoutVersion(conversion ? conversion.fromStored(object) : object), withoutVersion(answer.json), path)
+      }
       const content = contentOf(key, bytes) as { as: string; metadata: { resourceVersion: string } }
       assert.equal(content.as, (contentOf(key, original) as { as: string }).as)
     }
@@ -306,3 +313,50 @@ function sortedJson(value: any): string {
     .map(key => `${JSON.stringify(key)}:${sortedJson(value[key])}`)
     .join()}}`
 }
+
+testWith(
+  'etcd',
+  'custom objects are stored as CBOR behind the gate, and read in either encoding with and without it',
+  patient,
+  async (t, program) => {
+    const bench = await openBench(t, program)
+    const widgets = '/apis/example.com/v1/namespaces/default/widgets'
+    const key = '/registry/example.com/widgets/default/a'
+    const isCbor = async () => (await bench.bytes(key))!.subarray(0, 3).toString('hex') === 'd9d9f7'
+    const change = (server: Target, color: string) =>
+      ask(server, `${widgets}/a`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/merge-patch+json' },
+        body: { spec: { color } },
+      })
+
+    const first = await bench.serve('CBORServingAndStorage=true')
+    await ask(first, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', { method: 'POST', body: WIDGETS })
+    await eventually('the kind is served', async () => (await ask(first, widgets)).status === 200 || undefined)
+    const spec = { color: 'red', size: 1.5, list: [1, null, 'é'], big: 2 ** 40 }
+    const made = await ask(first, widgets, {
+      method: 'POST',
+      body: { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'a' }, spec },
+    })
+    assert.deepEqual([made.status, await isCbor()], [201, true])
+    const { stdout } = await keelson('inspect', key, '--etcd-servers', bench.endpoints.join(','))
+    assert.match(stdout, /^# size: +\d+ bytes, cbor$/m)
+    assert.deepEqual(parse(stdout).spec, spec)
+    await first.close()
+
+    const second = await bench.serve()
+    await eventually('the kind is served', async () => (await ask(second, widgets)).status === 200 || undefined)
+    assert.deepEqual((await ask(second, `${widgets}/a`)).json, made.json)
+    assert.deepEqual([(await change(second, 'blue')).status, await isCbor()], [200, false])
+    await second.close()
+
+    const third = await bench.serve('CBORServingAndStorage=true')
+    await eventually('the kind is served', async () => (await ask(third, widgets)).status === 200 || undefined)
+    // A write without a change stores it anew: so a storage migration brings all objects into the current encoding.
+    const before = (await ask(third, `${widgets}/a`)).json
+    const after = (await change(third, 'blue')).json
+    assert.notEqual(after.metadata.resourceVersion, before.metadata.resourceVersion)
+    assert.deepEqual([after.spec, await isCbor()], [{ ...spec, color: 'blue' }, true])
+    assert.equal((await change(third, 'blue')).json.metadata.resourceVersion, after.metadata.resourceVersion)
+  },
+)

@@ -30,6 +30,13 @@ test('TypeScript', patient, async t => {
   assert.match(stdout, /pass 3\b/)
 })
 
+test('a fleet of devices with a controller', patient, async t => {
+  const files = ['fleet/fleet.yaml', 'fleet/controller.ts', 'fleet/fleet.test.ts']
+  const { code, stdout, stderr } = await run(process.execPath, ['--import', 'tsx', '--test', 'fleet.test.ts'], projectOf(t, ...files))
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /pass 3\b/)
+})
+
 testWith('python3', 'Python', patient, async (t, python) => {
   const { code, stdout, stderr } = await run(python, ['test_settings.py'], projectOf(t, 'python/test_settings.py'))
   assert.equal(code, 0, stdout + stderr)

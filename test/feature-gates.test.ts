@@ -1,10 +1,12 @@
 // docs/feature-gates.md lists every gate with its default, and says of which the source makes use.
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { featureStages, readFeatureGates } from '../src/server/feature-gates.ts'
-import { ROOT } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, patient, ROOT, startInProcess } from './kit.ts'
+import { encodedRequest } from './kits/x509.ts'
 
 type Row = { readonly gate: string; readonly state: string; readonly here: string }
 
@@ -55,4 +57,61 @@ test('every gate is documented once, in order, with its stage and default', () =
 test('gates that the source makes use of have an effect, and no others', () => {
   const words = quoted()
   for (const { gate, here } of rows()) assert.equal(here === 'has effect', words.has(gate), gate)
+})
+
+test('gates about responses and clients can be turned off', patient, async t => {
+  const gates = ['APIResponseCompression', 'StorageVersionHash', 'OpenAPIEnums']
+  const found: unknown[] = []
+  for (const on of [true, false]) {
+    const server = await startInProcess(t, {
+      controllers: ['none'],
+      nodes: 0,
+      store: 'memory',
+      featureGates: gates.map(gate => `${gate}=${on}`).join(),
+    })
+    await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('large', { a: 'x'.repeat(200_000) }) })
+    const listed = await ask(server, `${CONFIG_MAPS}/large`, { headers: { 'accept-encoding': 'gzip' } })
+    const { json } = await ask(server, '/api/v1')
+    const { schemas } = (await ask(server, '/openapi/v3/api/v1')).json.components
+    found.push([
+      listed.headers['content-encoding'],
+      typeof json.resources.find(({ name }: any) => name === 'pods').storageVersionHash,
+      schemas['io.k8s.api.core.v1.Container'].properties.imagePullPolicy.enum,
+    ])
+    await server.close()
+  }
+  assert.deepEqual(found, [
+    ['gzip', 'string', ['Always', 'IfNotPresent', 'Never']],
+    [undefined, 'undefined', undefined],
+  ])
+})
+
+test('nodes may request certificates of others only with the gate for that', patient, async t => {
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const request = encodedRequest(pair, { commonName: 'system:node:other', organizations: ['system:nodes'] })
+  const statuses: unknown[] = []
+  for (const on of [false, true]) {
+    const server = await startInProcess(t, {
+      controllers: ['none'],
+      nodes: 0,
+      store: 'memory',
+      authorizationMode: ['Node', 'RBAC'],
+      enableAdmissionPlugins: ['NodeRestriction'],
+      featureGates: `AllowInsecureKubeletCertificateSigningRequests=${on}`,
+    })
+    const body = {
+      metadata: { name: 'c' },
+      spec: {
+        request,
+        signerName: 'kubernetes.io/kube-apiserver-client-kubelet',
+        usages: ['digital signature', 'client auth'],
+      },
+    }
+    const headers = { 'impersonate-user': 'system:node:n', 'impersonate-group': 'system:nodes' }
+    const { status, text } = await ask(server, '/apis/certificates.k8s.io/v1/certificatesigningrequests', { method: 'POST', body, headers })
+    if (!on) assert.match(text, /can only create a node CSR with CN=system:node:n/)
+    statuses.push(status)
+    await server.close()
+  }
+  assert.deepEqual(statuses, [403, 201])
 })

@@ -12,6 +12,7 @@ import { parse } from 'yaml'
 import { startFor } from '../src/commands/start.ts'
 import { readServeFlags, SERVE_DEFAULTS } from '../src/flags/read-flags.ts'
 import { type RunningServer, type StartOptions, start } from '../src/index.ts'
+import { withContext } from './kits/tls-context.ts'
 
 export const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 export const KEELSON = join(ROOT, 'bin/keelson.js')
@@ -20,6 +21,9 @@ export const KEELSON = join(ROOT, 'bin/keelson.js')
 export const PATIENCE_MS = 300_000
 /** Options of every test that talks to a process. */
 export const patient = { timeout: PATIENCE_MS }
+
+/** So many repeats of something random, and as many times as many as KEELSON_PROPERTY_RUNS says if that is more than 1. */
+export const repeats = (count: number): number => Math.ceil(count * Math.max(1, Number(process.env['KEELSON_PROPERTY_RUNS'] ?? 1)))
 
 /** A test: runs functions at its end. */
 export type Scope = { after(undo: () => unknown): void }
@@ -233,7 +237,7 @@ export type Answer = {
 export type Sent = Omit<RequestOptions, 'headers'> & { readonly body?: unknown; readonly headers?: Record<string, string> }
 
 /** Connections that `ask` keeps: to open one costs server and client about twenty times as much as a request. */
-const connections = new Agent({ keepAlive: true, maxFreeSockets: 8 })
+const connections = new Agent({ keepAlive: true, maxFreeSockets: 100 })
 
 /**
  * One request over a kept connection or over those of `agent`, of which `false` opens one for this request alone; by default with the
@@ -260,7 +264,7 @@ function send({ url, credentials }: Pick<Target, 'url' | 'credentials'>, path: s
   )
   const framed = body === undefined ? headers : { 'content-type': 'application/json', 'content-length': String(bytes.length), ...headers }
   return new Promise((resolve, reject) => {
-    const outgoing = request(new URL(url), { ...credentials, ...options, path, headers: framed }, answer => {
+    const outgoing = request(new URL(url), withContext({ ...credentials, ...options, path, headers: framed }), answer => {
       let text = ''
       answer.setEncoding('utf8').on('data', chunk => (text += chunk))
       answer.on('error', reject)
@@ -337,7 +341,7 @@ export class Watching {
 
   #connect(url: string, options: RequestOptions): Promise<void> {
     return new Promise((resolve, reject) => {
-      const outgoing = request(new URL(url), { ...options, signal: this.#abort.signal }, answer => {
+      const outgoing = request(new URL(url), withContext({ ...options, signal: this.#abort.signal }), answer => {
         if (answer.statusCode !== 200) return reject(new Error(`the watch was answered with ${answer.statusCode}`))
         resolve()
         answer.setEncoding('utf8').on('data', text => this.#received(text))
@@ -398,13 +402,18 @@ export class Watching {
   }
 }
 
+/** The time between two looks of `eventually` grows with the time that it has waited, up to the second. */
+const LOOKS_MS = [20, 150] as const
+
 /** Polls until the result is not undefined: for state without an event to wait for. */
 export async function eventually<T>(what: string, look: () => Promise<T | undefined> | T | undefined): Promise<T> {
-  const giveUp = performance.now() + PATIENCE_MS / 2
+  const begun = performance.now()
   for (;;) {
     const found = await look()
     if (found !== undefined) return found
-    if (performance.now() > giveUp) throw new Error(`${what} did not happen`)
-    await new Promise(resolve => setTimeout(resolve, 20))
+    const waited = performance.now() - begun
+    if (waited > PATIENCE_MS / 2) throw new Error(`${what} did not happen`)
+    // A look takes processor time from whatever it waits for.
+    await new Promise(resolve => setTimeout(resolve, Math.min(Math.max(waited / 8, LOOKS_MS[0]), LOOKS_MS[1])))
   }
 }

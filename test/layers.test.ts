@@ -18,7 +18,21 @@ const STRATA: readonly Stratum[] = [
   { name: 'access and admission', units: ['authn', 'authz', 'audit', 'admission'] },
   { name: 'requests', units: ['registry', 'http', 'faults'] },
   { name: 'components', units: ['client', 'devices', 'allocation', 'controllers', 'custom', 'scheduler', 'nodes', 'aggregation'] },
-  { name: 'programs', units: ['server', 'flags', 'library', 'start-options.ts', 'flag-values.ts', 'index.ts', 'commands', 'cli.ts'] },
+  {
+    name: 'programs',
+    units: [
+      'server',
+      'flags',
+      'library',
+      'controller-library',
+      'workspaces',
+      'start-options.ts',
+      'flag-values.ts',
+      'index.ts',
+      'commands',
+      'cli.ts',
+    ],
+  },
 ]
 
 /** The same inside of the server, the composition root. */
@@ -38,7 +52,7 @@ const STRATA_OF_SERVER: readonly Stratum[] = [
       'config.ts',
     ],
   },
-  { name: 'the ground of all parts', units: ['processes', 'destinations.ts', 'context.ts', 'files', 'credentials'] },
+  { name: 'the ground of all parts', units: ['processes', 'egress.ts', 'destinations.ts', 'context.ts', 'files', 'credentials'] },
   {
     name: 'parts',
     units: [
@@ -56,7 +70,7 @@ const STRATA_OF_SERVER: readonly Stratum[] = [
       'port',
     ],
   },
-  { name: 'the composition', units: ['running-server.ts', 'start.ts'] },
+  { name: 'the composition', units: ['start-parts.ts', 'read-configuration.ts', 'running-server.ts', 'start.ts'] },
 ]
 
 /** Imports that point down and still must never be, with the reason. */

@@ -83,7 +83,15 @@ test('fetch takes methods, headers, bodies and signals', patient, async t => {
 
 test('the library is what its types say', () => {
   const declared: typeof import('../src/public.d.ts') = library
-  assert.deepEqual(Object.keys(declared).sort(), ['ApiError', 'ConfigError', 'StoreUnavailable', 'VERSION', 'fixtureFor', 'start'])
+  assert.deepEqual(Object.keys(declared).sort(), [
+    'ApiError',
+    'ConfigError',
+    'StoreUnavailable',
+    'VERSION',
+    'explore',
+    'fixtureFor',
+    'start',
+  ])
 })
 
 test('options that do not exist or make no sense are refused, in the names of the options', patient, async () => {

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, serverOfFile } from './kit.ts'
 import { configure, make } from './kits/admission-objects.ts'
+import { grpcServer } from './kits/grpc-server.ts'
 import { SpdyClient, upgradeToSpdy } from './kits/spdy-client.ts'
 import { deny, webhook } from './kits/webhooks.ts'
 
@@ -54,6 +55,76 @@ test('a pod that stands for a process is reached by its proxy, by that of its Se
   client.send(data, 'GET /forwarded HTTP/1.0\r\n\r\n')
   await eventually('the answer', () => (client.received.get(data)?.endsWith('\r\n\r\nGET /forwarded') ? true : undefined))
   assert.equal((await ask(server, `${DEFAULT}/pods/web:81/proxy/`)).status, 503)
+})
+
+/** The status of the container of a pod, once it fits. */
+const containerOf = (name: string, fits: (status: any) => boolean): Promise<any> =>
+  eventually(`the container of ${name}`, async () => {
+    const [status] = (await ask(server, `${DEFAULT}/pods/${name}`)).json.status?.containerStatuses ?? []
+    return status && fits(status) ? status : undefined
+  })
+
+const unhealthy = async (name: string): Promise<string[]> => {
+  const { json } = await ask(server, `${DEFAULT}/events?fieldSelector=involvedObject.name%3D${name}`)
+  return json.items.filter((event: any) => event.reason === 'Unhealthy').map((event: any) => event.message)
+}
+
+test('HTTP, TCP and gRPC probes of a pod that stands for a process connect to it', patient, async t => {
+  let code = 500
+  const http = createServer((request, response) => {
+    response.statusCode = request.headers['x-probe'] === 'yes' && request.url === '/ready' ? code : 404
+    response.end()
+  })
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+  let state = 2
+  const health = await grpcServer({ '/grpc.health.v1.Health/Check': (_, answer) => void answer.number(1, state) })
+  t.after(() => health.stop())
+  const { port } = http.address() as AddressInfo
+  const annotations = { 'sim.keelson.dev/address': '127.0.0.1', 'sim.keelson.dev/ports': `80=${port},81=${health.port},82=1` }
+  const often = { periodSeconds: 1, failureThreshold: 100 }
+  const pod = async (name: string, probes: object) => {
+    const ports = [{ name: 'http', containerPort: 80 }]
+    await make(server, `${DEFAULT}/pods`, {
+      metadata: { name, annotations },
+      spec: { containers: [{ name: 'c', image: 'web', ports, ...probes }], terminationGracePeriodSeconds: 0 },
+    })
+  }
+  const httpGet = { path: '/ready', port: 'http', httpHeaders: [{ name: 'X-Probe', value: 'yes' }] }
+  await pod('http-probe', { readinessProbe: { httpGet, periodSeconds: 1, failureThreshold: 1 } })
+  await pod('tcp-probe', { startupProbe: { tcpSocket: { port: 80 }, ...often }, readinessProbe: { tcpSocket: { port: 82 }, ...often } })
+  await pod('grpc-probe', { readinessProbe: { grpc: { port: 81 }, ...often } })
+  await eventually('the failures', async () => {
+    const said = [...(await unhealthy('http-probe')), ...(await unhealthy('tcp-probe')), ...(await unhealthy('grpc-probe'))]
+    const is = (text: RegExp) => said.some(each => text.test(each))
+    return is(/^Readiness probe failed: HTTP probe failed with statuscode: 500$/) &&
+      is(/^Readiness probe failed: dial tcp 10\.\S+:82: connect: connection refused$/) &&
+      is(/^Readiness probe failed: service unhealthy \(responded with "NOT_SERVING"\)$/)
+      ? true
+      : undefined
+  })
+  assert.equal((await containerOf('tcp-probe', status => status.started)).ready, false)
+  assert.equal((await containerOf('http-probe', () => true)).ready, false)
+  code = 200
+  state = 1
+  await containerOf('http-probe', status => status.ready)
+  await containerOf('grpc-probe', status => status.ready)
+  // Without the annotation the pod is simulated as before.
+  code = 500
+  await containerOf('http-probe', status => !status.ready)
+  await ask(server, `${DEFAULT}/pods/http-probe`, {
+    method: 'PATCH',
+    headers: MERGE,
+    body: { metadata: { annotations: { 'sim.keelson.dev/address': null } } },
+  })
+  await containerOf('http-probe', status => status.ready)
+  code = 503
+  await pod('live-probe', { livenessProbe: { httpGet, periodSeconds: 1, failureThreshold: 1 } })
+  const { lastState } = await containerOf('live-probe', status => status.restartCount > 0)
+  assert.equal(lastState.terminated.exitCode, 143)
 })
 
 test('webhooks with a Service reach the process that the Service, or its pod, stands for', patient, async t => {

@@ -1,12 +1,12 @@
 // The package as users install it: it is packed, installed into an empty folder, and used from there.
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, patient, ROOT, run, type Scope, startProcess, temporaryDirectory } from './kit.ts'
 import { noteNotRun, programsNamed } from './programs.ts'
 
-const SOURCES = ['runners', 'bin', 'console', 'scripts', 'src', 'package.json', 'package-lock.json']
+const SOURCES = ['runners', 'bin', 'console', 'dist', 'scripts', 'src', 'package.json', 'package-lock.json']
 const MAY_BE_THERE = ['README.md', 'CHANGELOG.md', 'LICENSE']
 
 test('the packed package installs into an empty folder and works there', { timeout: 2 * patient.timeout }, async t => {
@@ -14,17 +14,22 @@ test('the packed package installs into an empty folder and works there', { timeo
 
   await t.test('it holds the built server and no sources, tests or paths of the machine it was built on', () => {
     const expected =
-      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(etcd\.js|keelson\.js|require-node\.js|start\.js|package\.json)|runners\/(jest\.cjs|node-test\.js|vitest\.js|runner\.d\.c?ts)|dist\/(cli|compiled-code|keelson|library|supervisor)\.cjs|dist\/keelson\.(js|d\.ts|d\.cts)|dist\/console\/(index\.html|assets\/[\w.-]+\.(js|css|svg|woff2))(\.br|\.gz)?)$/
+      /^(package\.json|README\.md|CHANGELOG\.md|LICENSE|bin\/(begin\.js|etcd\.js|keelson\.js|require-node\.js|start\.js|package\.json)|runners\/(jest\.cjs|node-test\.js|vitest\.js|runner\.d\.c?ts)|dist\/(cli|compiled-code|controller|keelson|library|supervisor)\.cjs|dist\/(controller|keelson)\.(js|d\.ts|d\.cts)|dist\/console\/(index\.html|assets\/[\w.-]+\.(js|css|svg|woff2))(\.br|\.gz)?)$/
     assert.deepEqual(
       files.filter(file => !expected.test(file)),
       [],
     )
     for (const needed of [
       'bin/keelson.js',
+      'bin/begin.js',
       'bin/etcd.js',
       'runners/vitest.js',
       'dist/cli.cjs',
       'dist/compiled-code.cjs',
+      'dist/controller.cjs',
+      'dist/controller.js',
+      'dist/controller.d.ts',
+      'dist/controller.d.cts',
       'dist/keelson.cjs',
       'dist/keelson.js',
       'dist/library.cjs',
@@ -125,23 +130,22 @@ test('the packed package installs into an empty folder and works there', { timeo
   })
 
   await t.test('its types are found by every module resolution, without those of Node, and are strict', async () => {
-    const check = (name: string, text: string, ...flags: string[]) => {
-      writeFileSync(join(folder, name), text)
-      return run(process.execPath, [tsc(), '--noEmit', '--strict', '--skipLibCheck', 'false', ...flags, name], { cwd: folder })
+    const check = (names: readonly string[], text: string, ...flags: string[]) => {
+      for (const name of names) writeFileSync(join(folder, name), text)
+      return run(process.execPath, [tsc(), '--noEmit', '--strict', '--skipLibCheck', 'false', ...flags, ...names], { cwd: folder })
     }
     const ways = ['--module node16 --target es2022', '--module esnext --moduleResolution bundler --target es2022']
     // With what a browser has, with what `await using` needs, and with nothing but the language.
     const libs = ['es2022', 'es2022,dom', 'es2023,esnext.disposable']
-    for (const flags of ways.flatMap(way => libs.map(lib => `${way} --lib ${lib}`.split(' '))))
-      for (const name of ['good.mts', 'good.cts']) {
-        const { code, stdout } = await check(name, GOOD, ...flags)
-        assert.deepEqual([code, stdout], [0, ''], `${name} ${flags.join(' ')}`)
-      }
+    for (const flags of ways.flatMap(way => libs.map(lib => `${way} --lib ${lib}`.split(' ')))) {
+      const { code, stdout } = await check(['good.mts', 'good.cts'], GOOD, ...flags)
+      assert.deepEqual([code, stdout], [0, ''], flags.join(' '))
+    }
     const [flags] = ways.map(way => way.split(' '))
     const disposed = "import { start } from 'keelson'\nexport const f = async () => { await using server = await start(); server.url }\n"
-    assert.equal((await check('using.mts', disposed, ...flags!, '--lib', 'es2023,esnext.disposable')).stdout, '')
+    assert.equal((await check(['using.mts'], disposed, ...flags!, '--lib', 'es2023,esnext.disposable')).stdout, '')
     const bad = "import { start } from 'keelson'\nvoid start({ port: 'any' })\nvoid start({ prot: 1 })\n"
-    const { stdout } = await check('bad.mts', bad, ...flags!)
+    const { stdout } = await check(['bad.mts'], bad, ...flags!)
     assert.match(stdout, /Type 'string' is not assignable to type 'number'/)
     assert.match(stdout, /'prot' does not exist in type 'StartOptions'/)
   })
@@ -201,6 +205,11 @@ const BOTH = `
 
 const GOOD = `
   import { ConfigError, type RunningServer, start, type StartOptions, StoreUnavailable, VERSION } from 'keelson'
+  import { type Api, connect, informer, workQueue } from 'keelson/controller'
+  export const api = (server: RunningServer): Api => connect(server.fetch)
+  export const watched = (server: RunningServer, signal: any) =>
+    informer(api(server).of({ apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }), { signal, onError: () => {} }).list()[0]?.metadata.name
+  export const queue = (signal: any) => workQueue<string>({ name: 'a', reconcile: async () => 5, signal, onError: () => {} })
   const options: StartOptions = { port: 0, controllers: ['none'], oidc: { clientId: 'a' } }
   export const used: (Error | string)[] = [new ConfigError('a'), new StoreUnavailable('b'), VERSION]
   export async function use(): Promise<string> {
@@ -212,16 +221,19 @@ const GOOD = `
   }
 `
 
-/** Packs a copy of the checkout: building it must not disturb the tests that run beside this one. */
+/**
+ * Packs a copy of the checkout, as it was built before the tests: a build of its own would take as long as all else here.
+ */
 async function pack(t: Scope): Promise<{ tarball: string; files: string[] }> {
   const copy = temporaryDirectory(t)
   for (const name of [...SOURCES, ...MAY_BE_THERE])
     if (existsSync(join(ROOT, name))) cpSync(join(ROOT, name), join(copy, name), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'))
+  const { scripts } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'))
+  assert.equal(scripts.prepack, scripts.build, 'what is packed was built right before')
   // Whatever lies about must not come along.
   mkdirSync(join(copy, 'keelson-data'))
   writeFileSync(join(copy, 'keelson-data/admin.kubeconfig'), 'secret')
-  const printed = await succeed('npm', ['pack', '--json', '--loglevel=error'], copy)
+  const printed = await succeed('npm', ['pack', '--json', '--ignore-scripts', '--loglevel=error'], copy)
   const [{ filename, files }] = JSON.parse(printed.slice(printed.indexOf('[\n')))
   return { tarball: join(copy, filename), files: files.map((file: { path: string }) => file.path) }
 }

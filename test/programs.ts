@@ -40,6 +40,14 @@ const PROGRAMS = {
   'systemd-notify': { variable: 'SYSTEMD_NOTIFY', commands: ['systemd-notify'], hint: 'Debian: apt-get install systemd', isOptional: true },
   python3: { variable: 'PYTHON3', commands: ['python3'], hint: 'Debian: apt-get install python3' },
   go: { variable: 'GO', commands: ['go'], hint: 'Debian: apt-get install golang-go', isOptional: true },
+  'kubernetes-source': {
+    variable: 'KUBERNETES_SOURCE',
+    commands: [],
+    hint: 'a checkout of kubernetes/kubernetes, whose client-go is compiled; GO names a Go that is new enough for it',
+    isOptional: true,
+  },
+  javac: { variable: 'JAVAC', commands: ['javac'], hint: 'Debian: apt-get install default-jdk-headless', isOptional: true },
+  cargo: { variable: 'CARGO', commands: ['cargo'], hint: 'Debian: apt-get install cargo', isOptional: true },
   'ansible-playbook': {
     variable: 'ANSIBLE_PLAYBOOK',
     commands: ['ansible-playbook'],
@@ -90,6 +98,13 @@ const PROGRAMS = {
     commands: [],
     hint: 'run the tests as another user than root, or where every user may read this checkout',
     isOptional: true,
+  },
+  'a Node that becomes an executable': {
+    variable: 'KEELSON_EXECUTABLE_NODE',
+    commands: [],
+    find: () => (process.platform === 'linux' && 'getAsset' in (process.getBuiltinModule?.('node:sea') ?? {}) ? [process.execPath] : []),
+    hint: 'run the tests on Linux with Node 20.16 or newer',
+    isOptional: process.platform !== 'linux',
   },
   // Services and pods must not have loopback addresses.
   'own address': {

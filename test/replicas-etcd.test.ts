@@ -1,52 +1,33 @@
 // Three servers on three members of a real etcd: allocations, leader election of controllers, and behaviour without etcd.
 import assert from 'node:assert/strict'
 import { Agent } from 'node:https'
+import { after } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, eventually, type Scope, type ServerProcess, startProcess } from './kit.ts'
 import { type EtcdCluster, startEtcd } from './kits/etcd.ts'
 import { testWith } from './programs.ts'
 
 const patient = { timeout: 300_000 }
 
-async function startCluster(t: Scope, program: string, flags: readonly string[]): Promise<{ etcd: EtcdCluster; servers: ServerProcess[] }> {
-  const etcd = await startEtcd({ program, members: 3 })
-  t.after(() => etcd[Symbol.asyncDispose]())
-  const all = ['--store', 'etcd', '--etcd-servers', etcd.endpoints.join(','), ...flags]
-  const servers = await Promise.all([1, 2, 3].map(() => startProcess(t, { flags: all })))
-  return { etcd, servers }
-}
+/** One cluster and three servers on it for all tests of the file, in order. */
+let cluster: { readonly etcd: EtcdCluster; readonly servers: ServerProcess[] } | undefined
+const ends: (() => unknown)[] = []
+const untilTheEnd: Scope = { after: undo => void ends.push(undo) }
+after(async () => {
+  for (const end of ends.reverse()) await end()
+})
 
-testWith(
-  'etcd',
-  'a thousand services that three servers create at once have each their own address and node port',
-  patient,
-  async (t, program) => {
-    const { servers } = await startCluster(t, program, ['--service-cluster-ip-range', '10.0.0.0/22'])
-    const agents = servers.map(() => new Agent({ keepAlive: true, maxSockets: 50 }))
-    t.after(() => {
-      for (const agent of agents) agent.destroy()
-    })
-    const create = (i: number) =>
-      eventually(`service ${i} is created`, async () => {
-        const { status, text } = await ask(servers[i % 3]!, '/api/v1/namespaces/default/services', {
-          method: 'POST',
-          agent: agents[i % 3]!,
-          body: { metadata: { name: `s-${i}` }, spec: { type: 'NodePort', ports: [{ port: 80 }] } },
-        })
-        // On a busy machine etcd may be without a leader for a moment, and a write then without an answer.
-        if (isUnavailable(status)) return undefined
-        assert.ok(status === 201 || status === 409, text)
-        return true
-      })
-    await Promise.all(Array.from({ length: 1000 }, (_, i) => create(i)))
-    for (const server of servers) {
-      const { items } = (await ask(server, '/api/v1/services')).json
-      const made = items.filter(({ metadata }: any) => metadata.name.startsWith('s-'))
-      assert.equal(made.length, 1000)
-      assert.equal(new Set(items.map(({ spec }: any) => spec.clusterIP)).size, items.length)
-      assert.equal(new Set(made.map(({ spec }: any) => spec.ports[0].nodePort)).size, 1000)
-    }
-  },
-)
+async function clusterOf(program: string): Promise<NonNullable<typeof cluster>> {
+  if (cluster === undefined) {
+    const etcd = await startEtcd({ program, members: 3 })
+    untilTheEnd.after(() => etcd[Symbol.asyncDispose]())
+    cluster = { etcd, servers: [] }
+  }
+  const { etcd, servers } = cluster
+  const flags = ['--store', 'etcd', '--etcd-servers', etcd.endpoints.join(','), '--service-cluster-ip-range', '10.0.0.0/22', '--nodes', '1']
+  // A test may have killed one.
+  servers.push(...(await Promise.all(Array.from({ length: 3 - servers.length }, () => startProcess(untilTheEnd, { flags })))))
+  return cluster
+}
 
 const isUnavailable = (status: number) => [500, 503, 504].includes(status)
 
@@ -60,8 +41,8 @@ const deployment = (image: string) => ({
   },
 })
 
-testWith('etcd', 'a rollout goes on when the server that runs the controllers is killed', patient, async (t, program) => {
-  const { servers } = await startCluster(t, program, ['--nodes', '1'])
+testWith('etcd', 'a rollout goes on when the server that runs the controllers is killed', patient, async (_, program) => {
+  const { servers } = await clusterOf(program)
   const isLeading = async (server: ServerProcess) =>
     /workqueue_adds_total\{[^}]*name="deployment-controller"/.test((await ask(server, '/metrics')).text)
   const leaders = async () => {
@@ -99,10 +80,43 @@ testWith('etcd', 'a rollout goes on when the server that runs the controllers is
 
 testWith(
   'etcd',
-  'without etcd a server is not ready and answers only what may be old; then it recovers by itself',
+  'a thousand services that three servers create at once have each their own address and node port',
   patient,
   async (t, program) => {
-    const { etcd, servers } = await startCluster(t, program, [])
+    const { servers } = await clusterOf(program)
+    const agents = servers.map(() => new Agent({ keepAlive: true, maxSockets: 50 }))
+    t.after(() => {
+      for (const agent of agents) agent.destroy()
+    })
+    const create = (i: number) =>
+      eventually(`service ${i} is created`, async () => {
+        const { status, text } = await ask(servers[i % 3]!, '/api/v1/namespaces/default/services', {
+          method: 'POST',
+          agent: agents[i % 3]!,
+          body: { metadata: { name: `s-${i}` }, spec: { type: 'NodePort', ports: [{ port: 80 }] } },
+        })
+        // On a busy machine etcd may be without a leader for a moment, and a write then without an answer.
+        if (isUnavailable(status)) return undefined
+        assert.ok(status === 201 || status === 409, text)
+        return true
+      })
+    await Promise.all(Array.from({ length: 1000 }, (_, i) => create(i)))
+    for (const server of servers) {
+      const { items } = (await ask(server, '/api/v1/services')).json
+      const made = items.filter(({ metadata }: any) => metadata.name.startsWith('s-'))
+      assert.equal(made.length, 1000)
+      assert.equal(new Set(items.map(({ spec }: any) => spec.clusterIP)).size, items.length)
+      assert.equal(new Set(made.map(({ spec }: any) => spec.ports[0].nodePort)).size, 1000)
+    }
+  },
+)
+
+testWith(
+  'etcd',
+  'without etcd a server is not ready and answers only what may be old; then it recovers by itself',
+  patient,
+  async (_, program) => {
+    const { etcd, servers } = await clusterOf(program)
     const [a, b] = servers as [ServerProcess, ServerProcess]
     for (const name of ['kept', 'doubtful'])
       assert.equal((await ask(a, CONFIG_MAPS, { method: 'POST', body: configMap(name) })).status, 201)

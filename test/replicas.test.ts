@@ -172,6 +172,27 @@ test('changes of namespaces, roles, definitions and policies apply on every serv
   }
 })
 
+test('an object that is on its way while its definition is deleted is not stored', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
+  const group = 'late.example.com'
+  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.${group}`
+  const widgets = `/apis/${group}/v1/namespaces/default/widgets`
+  const widget = (name: string) => ({ apiVersion: `${group}/v1`, kind: 'Widget', metadata: { name } })
+  await create(a, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition(group))
+  const isServed = async () => ((await ask(b, widgets)).status === 200 ? true : undefined)
+  await eventually('the kind is served', isServed)
+  await create(b, widgets, widget('early'))
+  b.view.holdWrites()
+  const creating = ask(b, widgets, { method: 'POST', body: widget('late') })
+  await eventually('the write is on its way', () => b.view.heldWrites.find(key => key.endsWith('/late')))
+  assert.equal((await ask(a, path, { method: 'DELETE' })).status, 200)
+  await eventually('the definition is gone', async () => ((await ask(a, path)).status === 404 ? true : undefined))
+  await b.view.deliverWrites()
+  const { status, text } = await creating
+  assert.ok(status === 403 || status === 404, text)
+  assert.deepEqual((await a.store.list(`/${group}/widgets/`)).entries, [])
+})
+
 const definition = (group: string) => ({
   metadata: { name: `widgets.${group}` },
   spec: {

@@ -12,7 +12,7 @@ test('lists and watches are consistent with one history, through restarts and ki
 
 test('so they are over three processes of one server, each of which is killed', { timeout: 400_000 }, async t => {
   const seed = Date.now() % 2 ** 32
-  const problem = await robustness(t, { ms: 13_000, seed, log: text => t.diagnostic(text), isSeveral: true })
+  const problem = await robustness(t, { ms: 10_000, seed, log: text => t.diagnostic(text), isSeveral: true })
   assert.equal(problem, undefined, problem)
 })
 
@@ -22,7 +22,7 @@ testWith(
   { timeout: 300_000 },
   async (t, etcd) => {
     const seed = Date.now() % 2 ** 32
-    const problem = await robustness(t, { ms: 12_000, seed, log: text => t.diagnostic(text), etcd })
+    const problem = await robustness(t, { ms: 10_000, seed, log: text => t.diagnostic(text), etcd })
     assert.equal(problem, undefined, problem)
   },
 )

@@ -21,6 +21,7 @@ import {
   targetOf,
   temporaryDirectory,
 } from './kit.ts'
+import { commandLines } from './kits/command-lines.ts'
 import { damageData } from './kits/damage.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { testWith } from './programs.ts'
@@ -191,17 +192,21 @@ test('damaged, truncated and foreign files are refused, and nothing changes', pa
     ['another file', Buffer.from('SQLite format 3'), /is not a snapshot of Keelson/],
     ['an empty file', Buffer.alloc(0), /is not a snapshot of Keelson/],
   ]
-  for (const [what, content, message] of cases) {
-    writeFileSync(wrong, content)
-    for (const args of [
-      ['status', wrong],
-      ['restore', wrong, '--data-dir', target],
-    ]) {
-      const { code, stderr } = await keelson('snapshot', ...args)
+  const actions = cases.flatMap(([, content], i) => {
+    const damaged = `${wrong}-${i}`
+    writeFileSync(damaged, content)
+    return [
+      ['status', damaged],
+      ['restore', damaged, '--data-dir', `${target}-${i}`],
+    ]
+  })
+  const results = await commandLines(actions.map(args => ['snapshot', ...args]))
+  for (const [i, [what, , message]] of cases.entries()) {
+    for (const { code, stderr } of results.slice(2 * i, 2 * i + 2)) {
       assert.equal(code, 1, what)
       assert.match(stderr, message, what)
     }
-    assert.ok(!existsSync(target), `${what}: nothing is left behind`)
+    assert.ok(!existsSync(`${target}-${i}`), `${what}: nothing is left behind`)
   }
   const taken = await keelson('snapshot', 'restore', file, '--data-dir', server.dataDir)
   assert.equal(taken.code, 1)
@@ -347,7 +352,7 @@ testWith('etcd', 'a server on etcd says how etcd is backed up', patient, async (
 })
 
 test('wrong arguments are explained', patient, async () => {
-  for (const [args, message] of [
+  const cases: [string[], RegExp][] = [
     [[], /what is to be done\? keelson snapshot save FILE \| status FILE \| restore FILE/],
     [['keep', 'a'], /unknown action keep/],
     [['save'], /which file\?/],
@@ -356,10 +361,10 @@ test('wrong arguments are explained', patient, async () => {
     [['restore', 'a'], /--data-dir is missing/],
     [['restore', 'a', '--data-dir', 'b', '--bump-revision', '-3'], /--bump-revision takes a whole number above 0/],
     [['save', 'a', '--force'], /unknown argument --force/],
-  ] as const) {
-    const { code, stderr } = await keelson('snapshot', ...args)
+  ]
+  for (const [i, { code, stderr }] of (await commandLines(cases.map(([args]) => ['snapshot', ...args]))).entries()) {
     assert.equal(code, 2, stderr)
-    assert.match(stderr, message)
+    assert.match(stderr, cases[i]![1])
   }
   const nowhere = await keelson('snapshot', 'save', '/tmp/x', '--data-dir', '/no/such/directory')
   assert.deepEqual([nowhere.code, /there is no data in \/no\/such\/directory/.test(nowhere.stderr)], [1, true])

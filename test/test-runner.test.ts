@@ -114,6 +114,46 @@ test('files that measure begin first, then those that take longest', patient, as
   assert.equal(readFileSync(join(folder, 'notes'), 'utf8'), 'd c b a ')
 })
 
+test('a unit runs beside a file that measures, before other files do', patient, async t => {
+  const file = (name: string) => `${IMPORTS} test('${name}', () => appendFileSync('notes', '${name} '))`
+  const { folder, write, test } = smallCheckout(t, {
+    'test/measures.test.ts': `${IMPORTS}
+      import { existsSync } from 'node:fs'
+      test('measures', async () => {
+        while (!existsSync('notes')) await new Promise(resolve => setTimeout(resolve, 10))
+        appendFileSync('notes', 'measured ')
+      })`,
+    'test/a.test.ts': file('a'),
+    'src/unit.test.ts': file('unit'),
+  })
+  write(
+    'scripts/test-sets.mjs',
+    "export const LEFT_OUT = {}, ALONE = {}, MEASURING = ['test/measures.test.ts'], HEAVY = [], LONG = ['test/a.test.ts']",
+  )
+  const { code, stdout } = await test(['test/', 'src/'], { KEELSON_TEST_PROCESSES: '2' })
+  assert.equal(code, 0, stdout)
+  assert.match(readFileSync(join(folder, 'notes'), 'utf8'), /^unit /)
+})
+
+test('files that keep several processors busy run one at a time, in one process', patient, async t => {
+  const file = (name: string) => `${IMPORTS} test('${name}', async () => {
+    appendFileSync('notes', \`${name} begins \${process.pid}\\n\`)
+    await new Promise(resolve => setTimeout(resolve, 50))
+    appendFileSync('notes', \`${name} ends \${process.pid}\\n\`)
+  })`
+  const names = ['a', 'b', 'c']
+  const { folder, write, test } = smallCheckout(t, Object.fromEntries(names.map(name => [`test/${name}.test.ts`, file(name)])))
+  const heavy = JSON.stringify(names.map(name => `test/${name}.test.ts`))
+  write('scripts/test-sets.mjs', `export const LEFT_OUT = {}, ALONE = {}, MEASURING = [], HEAVY = ${heavy}, LONG = []`)
+  assert.equal((await test(['test/'], { KEELSON_TEST_PROCESSES: '2' })).code, 0)
+  const notes = readFileSync(join(folder, 'notes'), 'utf8').trim().split('\n')
+  const [, , pid] = notes[0]!.split(' ')
+  assert.deepEqual(
+    notes,
+    names.flatMap(name => [`${name} begins ${pid}`, `${name} ends ${pid}`]),
+  )
+})
+
 test('a check that fails beside the tests ends the run, and says why', patient, async t => {
   const { test } = smallCheckout(t, { 'test/a.test.ts': `${IMPORTS} test('passes', () => {})` })
   const { code, stderr } = await test([])

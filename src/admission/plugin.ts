@@ -1,4 +1,5 @@
 /** Plugins that may change or reject a write after it is decoded and before it is stored, run one after the other. */
+import { monotonicMs } from '../lib/environment.ts'
 import { copyJson, deepEqual } from '../lib/json-value.ts'
 import type { Step } from '../lib/step.ts'
 import type { Explanation } from '../schema/explanation.ts'
@@ -129,7 +130,7 @@ class Phase<A> {
 class Timing<A> {
   readonly #plugins: readonly TimedPlugin<A>[]
   readonly #operation: Attributes['operation']
-  readonly #began = performance.now()
+  readonly #began = monotonicMs()
   #read = this.#began
   /** The first plugin that has not been told its time. */
   #first = 0
@@ -150,7 +151,7 @@ class Timing<A> {
     const from = this.#first
     if (from >= to) return
     this.#first = to
-    const now = performance.now()
+    const now = monotonicMs()
     const seconds = (now - this.#read) / (to - from) / 1000
     this.#read = now
     for (let i = from; i < to; i++) {
@@ -181,7 +182,7 @@ function* explained<A>(
   { attributes, explanation }: { readonly attributes: Attributes; readonly explanation: Explanation },
 ): Step<void> {
   const before = copyJson(attributes.object)
-  const since = performance.now()
+  const since = monotonicMs()
   try {
     const work = call()
     if (work) yield* work

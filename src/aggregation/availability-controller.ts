@@ -35,14 +35,16 @@ export const availabilityController = (registrations: Registrations): Controller
       }
       const look = async (registration: Registration): Promise<Finding> => {
         const { spec } = registration.backend
-        const found = findingAbout(spec, client.of(Service).get(spec)?.spec, slicesOf(client, spec))
+        const found = findingAbout(spec, client.find(Service)?.get(spec)?.spec, client.find(EndpointSlice) ? slicesOf(client, spec) : [])
         return found ?? (await ask(registration.backend, registration.path, signal))
       }
       return {
         watches: [
           watch(APIService, ({ current }) => current.name),
-          watch(Service, ({ current }) => ofService(current.namespace, current.name)),
-          watch(EndpointSlice, ({ current }) => ofService(current.namespace, current.labels[SERVICE_NAME] ?? '')),
+          ...(client.find(Service) ? [watch(Service, ({ current }) => ofService(current.namespace, current.name))] : []),
+          ...(client.find(EndpointSlice)
+            ? [watch(EndpointSlice, ({ current }) => ofService(current.namespace, current.labels[SERVICE_NAME] ?? ''))]
+            : []),
         ],
         async reconcile(name) {
           const registration = registrations.named(name)

@@ -1,6 +1,7 @@
 /** The server behind an APIService: its address, connections to it, and requests that this server makes itself. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
+import { startTimer, stopTimer } from '../lib/environment.ts'
 import type { User } from '../schema/user.ts'
 import type { Destination } from '../transport/destination.ts'
 import { trustingAgent } from '../transport/trusting-agent.ts'
@@ -93,7 +94,7 @@ export class Backend implements Disposable {
   /** Sends a request of this server to one of its addresses and reads the whole answer. Throws BackendError or UnreachableService. */
   async send(
     { method = 'GET', path, user, headers, body, timeoutMs, maxBytes, signal }: BackendRequest,
-    { host, port, lookup }: Destination = this.destination(),
+    { host, port, lookup, dial }: Destination = this.destination(),
   ): Promise<BackendAnswer> {
     for (;;) {
       const answer = await new Promise<BackendAnswer | 'closed'>((resolve, reject) => {
@@ -104,6 +105,7 @@ export class Backend implements Disposable {
           path,
           method,
           ...(lookup && { lookup }),
+          ...(dial && { dial }),
           agent: this.agent(method === 'GET' ? 'kept' : 'single'),
           headers: {
             accept: 'application/json',
@@ -113,11 +115,11 @@ export class Backend implements Disposable {
           },
           ...(signal && { signal }),
         })
-        const timer = setTimeout(() => {
+        const timer = startTimer(() => {
           const late = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
           sent.destroy(Object.assign(new Error(late), { code: 'LATE' }))
         }, timeoutMs)
-        sent.once('close', () => clearTimeout(timer))
+        sent.once('close', () => stopTimer(timer))
         sent.once('response', message => collect(message, maxBytes).then(resolve, fail))
         sent.on('error', (error: Error & { readonly code?: string }) => {
           if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('closed')

@@ -16,10 +16,13 @@ import {
   type ReportedDestination,
   UnreachableService,
 } from '../transport/destination.ts'
+import type { Dial } from '../transport/egress.ts'
 
 export type ServiceReference = { readonly namespace: string; readonly name: string; readonly port: number }
 
 export type EndpointParts = {
+  /** Opens connections, where they are not direct. */
+  readonly dial?: Dial | undefined
   readonly client: Client
   readonly reported: ReportedDestination
   /** The destination at the place of a process that an annotation names. */
@@ -38,7 +41,7 @@ const ALLOWED =
 export type ServiceDestination = (to: ServiceReference, instead: string) => Destination
 
 export const serviceDestinations =
-  ({ client, reported, local, self, random }: EndpointParts): ServiceDestination =>
+  ({ client, reported, local, self, random, dial }: EndpointParts): ServiceDestination =>
   (to, instead) => {
     const { namespace, name, port } = to
     const named = JSON.stringify(name)
@@ -48,7 +51,7 @@ export const serviceDestinations =
     const service = client.of(Service).get(to)
     if (!service) throw new UnreachableService(`service ${named} not found`)
     const { type, externalName = '', ports = [], clusterIP } = service.spec
-    if (type === 'ExternalName') return configuredDestination(externalName, port)
+    if (type === 'ExternalName') return { ...configuredDestination(externalName, port), ...(dial && { dial }) }
     const served = ports.find(each => each.port === port)
     if (!served) throw new UnreachableService(`no service port ${port} found for service ${named}`)
     try {

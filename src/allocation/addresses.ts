@@ -57,6 +57,15 @@ export class Addresses implements Allocator {
     return FULL
   }
 
+  isOthers(holder: Holder, item: string, { isStored }: { readonly isStored: boolean }): boolean {
+    const record = this.#recordOf(item)
+    if (!record || isFor(record, holder)) return false
+    if (!isStored) return true
+    // The write may have begun with an object that has changed, or gone, since.
+    const now = this.#client.of(holder.resource).get(holder)
+    return now?.metadata.uid === holder.uid && holds(now, item, holder.resource)
+  }
+
   preview(item: string | undefined): AllocationResult {
     const [block] = this.#blocks()
     if (!block) return NOT_READY

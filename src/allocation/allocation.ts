@@ -1,11 +1,12 @@
 /** The allocators of services: cluster IPs of each family and node ports, and their repair. */
-import { randomBytes } from 'node:crypto'
 import type { Client } from '../client/client.ts'
 import { SERVICE_ALLOCATORS } from '../kinds/core/service/allocations.ts'
 import { IPAddress } from '../kinds/networking/ipaddress.ts'
 import { ServiceCIDR } from '../kinds/networking/servicecidr.ts'
+import { randomBytes, startInterval, stopTimer } from '../lib/environment.ts'
 import { parseCIDR } from '../lib/ip.ts'
 import { Allocations, type Allocator } from '../registry/allocations.ts'
+import type { Assertions } from '../schema/assertions.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { Store } from '../storage/store.ts'
@@ -26,11 +27,21 @@ export type AllocationParts = {
   readonly random?: Random
   /** Resolves once all objects stored before the call can be read; undefined where that always holds. */
   readonly fresh?: () => Promise<void> | undefined
+  /** Counts and reports items that are given twice. */
+  readonly assertions?: Assertions
 }
 
 /** Records younger than this may belong to writes that other servers have under way. */
 const GRACE_MS = 60_000
 const REPAIR_EVERY_MS = 180_000
+
+export type StartOptions = {
+  readonly isAlone: boolean
+  /** Whether it repairs from time to time. */
+  readonly repairs?: boolean
+  readonly onError: (error: unknown) => void
+  readonly signal: AbortSignal
+}
 
 export class Allocation {
   readonly allocations: Allocations
@@ -56,6 +67,7 @@ export class Allocation {
         ...families.map((family, i) => [family, this.#addresses[i]!] as const),
         [SERVICE_ALLOCATORS.nodePorts, nodePorts],
       ]),
+      parts.assertions,
     )
   }
 
@@ -65,12 +77,14 @@ export class Allocation {
   }
 
   /** Repairs the state after a crash. `isAlone` when no other server writes to the store: then nothing can be under way. */
-  async start({ isAlone, onError, signal }: { isAlone: boolean; onError: (error: unknown) => void; signal: AbortSignal }): Promise<void> {
+  async start({ isAlone, repairs = true, onError, signal }: StartOptions): Promise<void> {
     const { now, client } = this.#parts
     await this.repair(new Date(now().getTime() - (isAlone ? -1000 : GRACE_MS)))
-    const timer = setInterval(() => this.repair(new Date(now().getTime() - GRACE_MS)).catch(onError), REPAIR_EVERY_MS)
-    timer.unref()
-    signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+    if (repairs) {
+      const timer = startInterval(() => this.repair(new Date(now().getTime() - GRACE_MS)).catch(onError), REPAIR_EVERY_MS)
+      timer.unref()
+      signal.addEventListener('abort', () => stopTimer(timer), { once: true })
+    }
     void client.of(this.#records).watch(({ type, current }) => {
       const record = type === 'deleted' ? current.object : undefined
       if (record) for (const addresses of this.#addresses) addresses.restore(record).catch(onError)

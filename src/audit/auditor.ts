@@ -27,6 +27,16 @@ export class Auditor {
     }
   }
 
+  /** The same audit, with annotations for all of its events. */
+  annotated(annotations: Readonly<Record<string, string>>): Auditor {
+    const sink = this.#sink
+    return new Auditor(this.#policy, () => ({
+      write: events => sink.write(events.map(event => ({ ...event, annotations: { ...event.annotations, ...annotations } }))),
+      settled: () => sink.settled?.(),
+      close: async () => {},
+    }))
+  }
+
   /** The audit of a request; undefined where the policy wants none. */
   begin(facts: RequestFacts, attributes: Attributes): RequestAudit | undefined {
     const rule = this.#policy.ruleFor(facts.user, attributes)

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import fc from 'fast-check'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { AccountTokens } from './account-tokens.ts'
+import { signToken } from './json-web-token.ts'
 import { TokenChain } from './token.ts'
 import { keySet, readVerificationKeys, signingKey, verificationKey } from './verification-keys.ts'
 
@@ -27,8 +28,8 @@ function bench() {
   let ids = 0
   const tokens = new AccountTokens({
     issuers: [ISSUER, 'https://former.example'],
-    signingKey: key,
-    keys: [key],
+    sign: claims => signToken(claims, key),
+    keys: { current: [key] },
     audiences: ['api'],
     find: (plural, namespace, name) => objects.get(`${plural}/${namespace}/${name}`),
     now: () => state.now * 1000,

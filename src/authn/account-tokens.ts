@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
-import type { JsonObject } from '../lib/json-value.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { TokenClaims, TokenFinding } from '../schema/access.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -18,16 +18,16 @@ import {
   legacyClaims,
 } from './account-claims.ts'
 import type { Cancellable } from './authenticator.ts'
-import { readUnverified, SignatureError, signToken, verifySignature } from './json-web-token.ts'
+import { readUnverified, SignatureError, verifySignature } from './json-web-token.ts'
 import { sharedAudiences, type TokenAuthenticator } from './token.ts'
-import type { SigningKey, VerificationKey } from './verification-keys.ts'
+import type { VerificationKey } from './verification-keys.ts'
 
 export type AccountTokensParts = {
   /** The accepted issuers; tokens are signed in the name of the first. */
   readonly issuers: readonly string[]
-  readonly signingKey: SigningKey
+  readonly sign: (claims: JsonObject) => Promise<string>
   /** Accepted public keys, that of the signing key among them. */
-  readonly keys: readonly VerificationKey[]
+  readonly keys: AcceptedKeys
   /** The audiences of the server itself. */
   readonly audiences: readonly string[]
   readonly find: FindCore
@@ -35,6 +35,15 @@ export type AccountTokensParts = {
   readonly newId: () => string
   /** Called with the Secret of a legacy token, at every use. */
   readonly onLegacyUse?: (secret: AnyObject) => void
+}
+
+/** The keys that tokens are verified with. Those of an external signer change. */
+export type AcceptedKeys = {
+  readonly current: readonly VerificationKey[]
+  /** Increases when a key is added or removed. */
+  readonly version?: number
+  /** Looks for keys that are not known yet. */
+  readonly refresh?: () => Promise<void>
 }
 
 /** A token with a valid signature. Its claims are checked at every use. */
@@ -47,6 +56,7 @@ export class AccountTokens implements TokenAuthenticator {
   // Keyed by hash, so that tokens are not kept in memory and the time of a lookup reveals nothing; the least recently used is evicted
   // first.
   readonly #verified = new Map<string, Verified>()
+  #version: number | undefined
 
   constructor(parts: AccountTokensParts) {
     this.#parts = parts
@@ -55,6 +65,9 @@ export class AccountTokens implements TokenAuthenticator {
 
   /** Returns a promise only for tokens that have not been verified before. */
   authenticate(token: string, wanted: readonly string[], request: Audited = {}): TokenFinding | Promise<TokenFinding> {
+    const { version } = this.#parts.keys
+    if (version !== this.#version) this.#verified.clear()
+    this.#version = version
     const key = createHash('sha256').update(token).digest('base64')
     const verified = this.#verified.get(key)
     if (!verified) return this.#verify(token, key, { wanted, request })
@@ -67,9 +80,8 @@ export class AccountTokens implements TokenAuthenticator {
     const issuer = unverified?.claims['iss']
     if (!unverified || typeof issuer !== 'string' || !this.#issuers.has(issuer)) return { outcome: 'none' }
     const { kid } = unverified.header
-    const keys = typeof kid === 'string' && kid !== '' ? this.#parts.keys.filter(({ id }) => id === kid) : this.#parts.keys
     try {
-      const claims = await verifySignature(token, keys)
+      const claims = await verifySignature(token, await this.#keysOf(kid))
       const verified = claims['iss'] === issuer ? this.#readClaims(token, claims) : undefined
       if (!verified) return { outcome: 'none' }
       this.#remember(key, verified)
@@ -77,6 +89,14 @@ export class AccountTokens implements TokenAuthenticator {
     } catch (error) {
       return refused(error)
     }
+  }
+
+  async #keysOf(kid: unknown): Promise<readonly VerificationKey[]> {
+    const { keys } = this.#parts
+    if (typeof kid !== 'string' || kid === '') return keys.current
+    const named = () => keys.current.filter(({ id }) => id === kid)
+    if (keys.refresh && named().length === 0) await keys.refresh()
+    return named()
   }
 
   #readClaims(token: string, claims: JsonObject): Verified {
@@ -103,25 +123,22 @@ export class AccountTokens implements TokenAuthenticator {
 
   /** Signs a token that this server accepts. */
   issue({ subject, audiences, issued: iat, seconds, bound }: TokenClaims): Promise<string> {
-    const { issuers, signingKey, newId } = this.#parts
+    const { issuers, sign, newId } = this.#parts
     const claims = { iss: issuers[0]!, sub: subject, aud: [...audiences], iat, nbf: iat, exp: iat + seconds, jti: newId() }
-    return signToken({ ...claims, 'kubernetes.io': bound }, signingKey)
+    return sign({ ...claims, 'kubernetes.io': bound as Json })
   }
 
   /** Signs a token that is kept in a Secret and valid as long as that exists. */
   issueLegacy(account: AnyObject, secret: AnyObject): Promise<string> {
     const { namespace = '', name = '', uid = '' } = account.metadata
-    return signToken(
-      {
-        iss: LEGACY_ISSUER,
-        sub: `system:serviceaccount:${namespace}:${name}`,
-        'kubernetes.io/serviceaccount/namespace': namespace,
-        'kubernetes.io/serviceaccount/secret.name': secret.metadata.name,
-        'kubernetes.io/serviceaccount/service-account.name': name,
-        'kubernetes.io/serviceaccount/service-account.uid': uid,
-      },
-      this.#parts.signingKey,
-    )
+    return this.#parts.sign({
+      iss: LEGACY_ISSUER,
+      sub: `system:serviceaccount:${namespace}:${name}`,
+      'kubernetes.io/serviceaccount/namespace': namespace,
+      'kubernetes.io/serviceaccount/secret.name': secret.metadata.name ?? '',
+      'kubernetes.io/serviceaccount/service-account.name': name,
+      'kubernetes.io/serviceaccount/service-account.uid': uid,
+    })
   }
 }
 

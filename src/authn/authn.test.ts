@@ -39,6 +39,12 @@ test('a client certificate carries at most one uid, which is not empty', async (
   assert.deepEqual(await withUids('u-1'), { outcome: 'user', user: { name: 'jane', groups: ['devs'], uid: 'u-1', extra } })
   assert.deepEqual(await withUids(''), { outcome: 'invalid', reason: 'UID cannot be an empty string' })
   assert.deepEqual(await withUids('a', 'b'), { outcome: 'invalid', reason: 'expected 1 UID, but found multiple: [a b]' })
+  const plain = new CertificateAuthenticator({ now: () => 1500, find: () => undefined, hasUids: false })
+  for (const uids of [['u-1'], [''], ['a', 'b']])
+    assert.deepEqual(await ask(plain, { certificate: { ...certificate, uids } }), {
+      outcome: 'user',
+      user: { name: 'jane', groups: ['devs'], extra },
+    })
 })
 
 test('a client certificate that is not trusted, or without a common name, identifies nobody', async () => {

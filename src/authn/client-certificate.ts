@@ -9,6 +9,8 @@ import { type Authentication, type Authenticator, type ClientCertificate, CREDEN
 export type CertificateParts = {
   readonly now: () => number
   readonly find: FindCore
+  /** Whether the UID of a user is taken from the certificate; by default it is. */
+  readonly hasUids?: boolean
   /** Called with the remaining validity of a request's certificate, in milliseconds. */
   readonly seen?: (remainingMs: number) => void
 }
@@ -30,13 +32,15 @@ export class CertificateAuthenticator implements Authenticator {
     if (now < certificate.notBefore || now > certificate.notAfter)
       return { outcome: 'invalid', reason: 'client certificate has expired or is not yet valid' }
     if (certificate.commonName === '') return { outcome: 'none' }
+    const { hasUids = true } = this.#parts
     const [uid, ...more] = certificate.uids
-    if (more.length > 0) return { outcome: 'invalid', reason: `expected 1 UID, but found multiple: ${goPrint([...certificate.uids])}` }
-    if (uid === '') return { outcome: 'invalid', reason: 'UID cannot be an empty string' }
+    if (hasUids && more.length > 0)
+      return { outcome: 'invalid', reason: `expected 1 UID, but found multiple: ${goPrint([...certificate.uids])}` }
+    if (hasUids && uid === '') return { outcome: 'invalid', reason: 'UID cannot be an empty string' }
     const problem = uid === undefined ? undefined : this.#problemOfAccount(certificate, uid)
     if (problem !== undefined) return { outcome: 'invalid', reason: problem }
     let user = this.#users.get(certificate)
-    if (user === undefined) this.#users.set(certificate, (user = userOf(certificate, uid)))
+    if (user === undefined) this.#users.set(certificate, (user = userOf(certificate, uid, hasUids)))
     return { outcome: 'user', user }
   }
 
@@ -59,12 +63,16 @@ export class CertificateAuthenticator implements Authenticator {
   }
 }
 
-function userOf({ commonName: name, organizations: groups, sha256, units = [] }: ClientCertificate, uid: string | undefined): User {
+function userOf(
+  { commonName: name, organizations: groups, sha256, units = [] }: ClientCertificate,
+  uid: string | undefined,
+  hasUid: boolean,
+): User {
   const pod = uid === undefined || !readAccountUser(name) ? undefined : podOfUnits(units)
   return {
     name,
     groups,
-    ...(uid !== undefined && { uid }),
+    ...(hasUid && uid !== undefined && { uid }),
     extra: { [CREDENTIAL_ID]: [`X509SHA256=${sha256}`], ...(pod && podExtra(pod)) },
   }
 }

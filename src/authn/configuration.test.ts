@@ -8,7 +8,12 @@ const jwt = (more: object = {}) => ({ issuer: ISSUER, claimMappings: MAPPINGS, .
 
 /** The errors of a configuration. */
 function wrong(configuration: object): readonly string[] {
-  const rules = { ownIssuers: ['https://own.example.com'], certificateProblem: () => 'no certificate', signingAlgorithms: ['RS256'] }
+  const rules = {
+    ownIssuers: ['https://own.example.com'],
+    certificateProblem: () => 'no certificate',
+    signingAlgorithms: ['RS256'],
+    takesEgress: true,
+  }
   const found = authenticationOf(configuration as never, rules)
   return 'errors' in found ? found.errors : []
 }

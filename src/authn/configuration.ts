@@ -64,7 +64,12 @@ export const AUTHENTICATION_CONFIGURATION = {
   type: Configuration,
 } as const
 
-export type ConfiguredIssuer = { readonly settings: OidcSettings; readonly ca: string | undefined }
+export type ConfiguredIssuer = {
+  readonly settings: OidcSettings
+  readonly ca: string | undefined
+  /** The network that the issuer is in, which the egress selector leads to; empty for none. */
+  readonly egress: '' | 'controlplane' | 'cluster'
+}
 export type ConfiguredAuthentication = {
   readonly issuers: readonly ConfiguredIssuer[]
   /** Whether anonymous requests are allowed, and for which paths; undefined unless configured. */
@@ -77,6 +82,8 @@ export type AuthenticationRules = {
   /** Why certificates cannot be used; undefined when they can. */
   readonly certificateProblem: (pem: string) => string | undefined
   readonly signingAlgorithms: readonly string[]
+  /** Whether issuers may name a network of the egress selector. */
+  readonly takesEgress: boolean
 }
 
 /** The authenticators of a configuration, or its errors. */
@@ -130,7 +137,7 @@ function issuerOf(
     signingAlgorithms,
     mapUser: claims => mappedUser(claims, settings, mapping),
   }
-  return { settings, ca: issuer.certificateAuthority }
+  return { settings, ca: issuer.certificateAuthority, egress: (issuer.egressSelectorType ?? '') as ConfiguredIssuer['egress'] }
 }
 
 function program(expression: string, variable: 'claims' | 'user'): Program {
@@ -254,6 +261,11 @@ function* validateJwt(jwt: Jwt, at: Ref<Jwt>, rules: AuthenticationRules): Itera
     yield invalid(policyAt, 'audienceMatchPolicy must be empty or MatchAny for single audience')
   const problem = certificateAuthority === '' ? undefined : rules.certificateProblem(certificateAuthority)
   if (problem !== undefined) yield invalid(withValue(at.issuer.certificateAuthority, '<omitted>'), problem)
+  if (issuer.egressSelectorType && !rules.takesEgress)
+    yield invalid(
+      at.issuer.egressSelectorType,
+      'egress selector is not supported when StructuredAuthenticationConfigurationEgressSelector feature gate is disabled',
+    )
   if (!['', 'controlplane', 'cluster'].includes(issuer.egressSelectorType ?? ''))
     yield invalid(at.issuer.egressSelectorType, 'egress selector must be either controlplane or cluster')
   yield* validateClaimRules(claimValidationRules, at.claimValidationRules)

@@ -35,6 +35,8 @@ export type OidcParts = {
   /** The audiences of the server itself, for which such tokens are valid. */
   readonly audiences: readonly string[]
   readonly fetch: Fetch
+  /** Called with the keys of the issuer when they were fetched; without them, if they could not be. */
+  readonly fetched?: (keySet?: string) => void
   readonly now: () => number
 }
 
@@ -61,6 +63,7 @@ export class OidcAuthenticator implements TokenAuthenticator {
       issuer: parts.settings.issuer,
       discoveryUrl: parts.settings.discoveryUrl,
       fetch: parts.fetch,
+      fetched: parts.fetched,
       now: parts.now,
     })
   }

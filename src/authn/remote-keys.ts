@@ -22,7 +22,11 @@ export type RemoteKeysParts = {
   readonly discoveryUrl?: string | undefined
   readonly fetch: Fetch
   readonly now: () => number
+  /** Called with the document of the keys each time that it was fetched; without one, if it could not be. */
+  readonly fetched?: ((keySet?: string) => void) | undefined
 }
+
+type Document = { readonly document: JsonObject; readonly text: string; readonly cacheControl: string }
 
 export class RemoteKeys {
   readonly #parts: RemoteKeysParts
@@ -65,12 +69,24 @@ export class RemoteKeys {
     this.#failure = undefined
     try {
       this.#address ??= await this.#discover()
-      const { document, cacheControl } = await this.#get(this.#address, 'oidc: get keys failed')
+      const { document, cacheControl } = await this.#getKeys(this.#address)
       this.#keys = readKeys(document)
       this.#expires = now + maxAge(cacheControl)
     } catch (error) {
       this.#failure = error instanceof ProviderError ? error : new ProviderError('oidc: the provider could not be asked')
       throw this.#failure
+    }
+  }
+
+  async #getKeys(address: string): Promise<Document> {
+    const { fetched } = this.#parts
+    try {
+      const found = await this.#get(address, 'oidc: get keys failed')
+      fetched?.(found.text)
+      return found
+    } catch (error) {
+      fetched?.()
+      throw error
     }
   }
 
@@ -86,14 +102,14 @@ export class RemoteKeys {
     return address
   }
 
-  async #get(url: string, failed: string): Promise<{ document: JsonObject; cacheControl: string }> {
+  async #get(url: string, failed: string): Promise<Document> {
     const { status, text, cacheControl } = await this.#parts.fetch(url).catch(error => {
       throw new ProviderError(`${failed} ${(error as Error).message}`)
     })
     if (status !== 200) throw new ProviderError(`${failed}: status ${status}`)
     try {
       const document: unknown = JSON.parse(text)
-      if (isObject(document)) return { document, cacheControl }
+      if (isObject(document)) return { document, text, cacheControl }
     } catch {
       // Reported below, like any other response that is not an object.
     }

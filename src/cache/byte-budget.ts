@@ -8,6 +8,7 @@
  * The first round takes large ones only, which cost the most memory and the least time per byte to read again; the next takes all but
  * the smallest. What selectors and indexes need to know of an object always stays.
  */
+import { nextIteration } from '../lib/environment.ts'
 
 /** The objects that the hand of the clock passes. */
 export interface Evictable {
@@ -60,13 +61,13 @@ export class ByteBudget {
     if (this.#bytes <= this.#enough || this.#isSweeping) return
     this.#isSweeping = true
     this.#round = 0
-    setImmediate(this.#sweep)
+    nextIteration(this.#sweep)
   }
 
   #sweep = (): void => {
     if (this.#bytes > this.limit && this.#round < ROUNDS.length) {
       this.#moveOn()
-      setImmediate(this.#sweep)
+      nextIteration(this.#sweep)
       return
     }
     this.#isSweeping = false

@@ -28,6 +28,8 @@ type Content = {
   readonly revisionOffset: number
   readonly stale?: boolean
   readonly fault?: string
+  /** The decoded object, where it is known. */
+  readonly object?: AnyObject
 }
 
 /** Where bytes can be read again that are not kept in memory. */
@@ -93,6 +95,7 @@ export class CachedRevision implements ObjectRevision {
     this.previous = last
     this.revisionOffset = content.revisionOffset
     this.#json = content.json
+    this.#object = content.object
     this.size = content.json?.length ?? last?.size ?? 0
   }
 
@@ -257,6 +260,9 @@ export function objectRevisionOf(resource: Resource, entry: Entry, written?: Wri
   if (entry.fault !== undefined) return faulty(entry.fault)
   const broken = (why: string) => faulty(undecodable(entry.modified, why))
   if (resource.def.custom) return customRevision(resource, entry, { identity, object, expected: written?.expected, broken })
+  const shared = written ? undefined : sharedRecords.get(entry.value)
+  if (shared?.resource === resource && shared.revision === entry.modified)
+    return new CachedRevision(identity, entry.modified, shared.content!)
   const value = bufferOf(entry.value)
   const offset = written?.expected?.offset ?? revisionOffset(value)
   if (offset < 0) return broken('the record has no place for a resourceVersion')
@@ -267,7 +273,19 @@ export function objectRevisionOf(resource: Resource, entry: Entry, written?: Wri
     return broken((error as Error).message)
   }
   const json = written?.expected?.at(entry.modified) ?? withRevision(value, entry.modified, offset)
-  return new CachedRevision(identity, entry.modified, contentOf(resource, decoded, { json, revisionOffset: offset, stale: false }))
+  const content = contentOf(resource, decoded, { json, revisionOffset: offset, stale: false })
+  if (shared) Object.assign(shared, { resource, revision: entry.modified, content: { ...content, object: parseObject(json) } })
+  return new CachedRevision(identity, entry.modified, content)
+}
+
+type SharedRecord = { resource?: Resource; revision?: Revision; content?: Content }
+
+/** Records with which several servers of this process begin, and the content of their objects, which is then in memory once. */
+const sharedRecords = new WeakMap<Uint8Array, SharedRecord>()
+
+/** Servers that load these records at the same revisions have their objects in common. */
+export function shareRecords(values: Iterable<Uint8Array>): void {
+  for (const value of values) if (!sharedRecords.has(value)) sharedRecords.set(value, {})
 }
 
 type Making = {

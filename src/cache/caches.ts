@@ -1,8 +1,9 @@
 /** Follows the store and keeps one cache per resource up to date, so that reads never touch the disk. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import { ExpectedBytes } from '../codec/stored-bytes.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
+import { monotonicMs, sleep, startInterval, startTimer, stopTimer, type Timer } from '../lib/environment.ts'
 import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
+import { Assertions } from '../schema/assertions.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Observer } from '../schema/object-revision.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -20,6 +21,7 @@ import {
   type Value,
 } from '../storage/store.ts'
 import { ByteBudget } from './byte-budget.ts'
+import { EventOrder, WrongEvents } from './event-order.ts'
 import { Freshness } from './freshness.ts'
 import { HistoryBudget } from './history-budget.ts'
 import { eachEntry, replay } from './loading.ts'
@@ -50,8 +52,12 @@ export type CachesOptions = {
   readonly objectBytes?: number
   /** How often watches that want bookmarks get one; default 30 seconds. */
   readonly bookmarkMs?: number
+  /** Old history is dropped by `dropOld` alone, not from time to time. */
+  readonly agesOnDemand?: boolean
   /** Told at the start how many objects more have been read. */
   readonly onLoaded?: (objects: number) => void
+  /** Counts and reports failed assertions. */
+  readonly assertions?: Assertions
   readonly now?: () => number
 }
 
@@ -64,12 +70,15 @@ type Writing = {
 }
 /** Options of every resource's cache. */
 type Made = { readonly limits: HistoryLimits; readonly readBack?: ReadBack; readonly now?: () => number }
+type Budgeted = { readonly objectBytes: number; readonly bookmarkMs: number; readonly assertions: Assertions }
 export class Caches implements AsyncDisposable {
+  readonly assertions: Assertions
   readonly #store: Store
+  readonly #order: EventOrder
   readonly #byPrefix = new Map<string, ResourceCache>()
   /** Events of resources that are being loaded, kept until they are. */
   readonly #joining = new Map<string, Event[]>()
-  readonly #watches = new OpenWatches(() => this.#revision)
+  readonly #watches: OpenWatches
   readonly #observers = new Set<Observer>()
   /**
    * Writes in progress, in the order of their events. Not a Map: its former entries survive until a full garbage
@@ -80,8 +89,7 @@ export class Caches implements AsyncDisposable {
   readonly #waiters = new RevisionWaiters()
   #revision: Revision
   #following: Promise<void> = Promise.resolve()
-  #bookmarks: NodeJS.Timeout | undefined
-  #aging: NodeJS.Timeout | undefined
+  #aging: Timer | undefined
   readonly #history: HistoryBudget
   readonly #freshness: Freshness | undefined
   /** Counts how often everything had to be read again. */
@@ -95,8 +103,11 @@ export class Caches implements AsyncDisposable {
   /** The store has forgotten the revisions before this one, or is about to. */
   #forgotten: Revision = 0
 
-  private constructor(store: Store, revision: Revision, { objectBytes, ...made }: Made & { readonly objectBytes: number }) {
+  private constructor(store: Store, revision: Revision, { objectBytes, bookmarkMs, assertions, ...made }: Made & Budgeted) {
+    this.assertions = assertions
     this.#store = store
+    this.#order = new EventOrder(assertions, store)
+    this.#watches = new OpenWatches(() => this.#revision, bookmarkMs)
     this.#generation = store.generation ?? 0
     this.#revision = revision
     const readBack = this.#readBackWithin(objectBytes)
@@ -111,24 +122,24 @@ export class Caches implements AsyncDisposable {
 
   /** Loads all objects, then follows the store. */
   static async open(options: CachesOptions): Promise<Caches> {
-    const { onFailure, bookmarkMs = BOOKMARK_MS } = options
+    const { onFailure, agesOnDemand } = options
     const { caches, newest } = await Caches.#loadAll(options)
     caches.#following = caches.#follow().catch(onFailure)
     await caches.reached(newest)
-    caches.#bookmarks = setInterval(() => caches.#watches.sendBookmarks(), bookmarkMs)
-    caches.#bookmarks.unref()
+    if (agesOnDemand) return caches
     const agingMs = Math.min(Math.max(caches.#made.limits.ageMs / 20, MIN_AGING_MS), MAX_AGING_MS)
-    caches.#aging = setInterval(() => caches.#dropOld(), agingMs)
+    caches.#aging = startInterval(() => caches.dropOld(), agingMs)
     caches.#aging.unref()
     return caches
   }
 
   /** All objects as they were a little while ago, so that later changes are history that can be watched. */
   static async #loadAll(options: CachesOptions): Promise<{ caches: Caches; newest: Revision }> {
-    const { store, resources, history = DEFAULT_HISTORY, objectBytes = Number.POSITIVE_INFINITY, now } = options
+    const { store, resources, history = DEFAULT_HISTORY, objectBytes = Number.POSITIVE_INFINITY, bookmarkMs = BOOKMARK_MS, now } = options
+    const { assertions = new Assertions() } = options
     const { oldest, newest } = await store.extent()
     const since = Math.max(oldest, newest - REPLAYED)
-    const caches = new Caches(store, since, { limits: history, objectBytes, ...(now && { now }) })
+    const caches = new Caches(store, since, { limits: history, objectBytes, bookmarkMs, assertions, ...(now && { now }) })
     try {
       for (const resource of resources) {
         // Other served versions of the same objects are read from the cache of their stored version.
@@ -191,6 +202,12 @@ export class Caches implements AsyncDisposable {
     // A custom kind may have been removed while a request for it was running.
     if (!cache) throw resource.def.custom ? noSuchResource() : unavailable(`${resource.qualified} is not being served yet`)
     return cache
+  }
+
+  /** Number and bytes of the objects of a resource; undefined if they are not cached. */
+  sizeOf(resource: Resource): { readonly count: number; readonly bytes: number } | undefined {
+    const cache = this.#byPrefix.get(resource.prefix)
+    return cache && { count: cache.count, bytes: cache.size }
   }
 
   /** Whether objects of the resource are cached. */
@@ -300,8 +317,8 @@ export class Caches implements AsyncDisposable {
 
   #write(key: string, change: Change, isKept: boolean): Promise<Swap> {
     const { value, object } = change
-    const sentAt = this.#freshness ? performance.now() : 0
-    if (!value || object === undefined) return this.#store.swap(key, change).then(swapped => this.#settle(swapped, sentAt))
+    const sentAt = this.#freshness ? monotonicMs() : 0
+    if (!value || object === undefined) return this.#store.swap(key, change).then(swapped => this.#settle(key, change, { swapped, sentAt }))
     const writing: Writing = { value, object: object as AnyObject, isKept, expected: undefined }
     this.#writing.push(writing)
     const forget = () => this.#writing.splice(this.#writing.indexOf(writing), 1)
@@ -311,7 +328,7 @@ export class Caches implements AsyncDisposable {
     if (bytes) writing.expected = ExpectedBytes.of(bytes, this.#revision + 1)
     return swapping.then(
       swapped => {
-        const settled = this.#settle(swapped, sentAt)
+        const settled = this.#settle(key, change, { swapped, sentAt })
         if (settled instanceof Promise) return settled.finally(forget)
         forget()
         return settled
@@ -324,12 +341,27 @@ export class Caches implements AsyncDisposable {
   }
 
   /** A write that succeeded is one once it can be read here, and with it all that was acknowledged before it was sent. */
-  #settle(swapped: Swap, sentAt: number): MaybePromise<Swap> {
+  #settle(key: string, change: Change, { swapped, sentAt }: { readonly swapped: Swap; readonly sentAt: number }): MaybePromise<Swap> {
     if (!swapped.ok) return swapped
-    return whenDone(this.#revision < swapped.revision ? this.reached(swapped.revision) : undefined, () => {
+    const { revision } = swapped
+    if (revision <= change.expect)
+      throw this.assertions.failed('revision_order', `${key} was at ${change.expect} and is written at ${revision}`, { isStored: true })
+    return whenDone(this.#revision < revision ? this.reached(revision) : undefined, () => {
       this.#freshness?.confirm(sentAt)
+      if (!this.#hasWritten(key, change, revision))
+        throw this.assertions.failed('history_complete', `the write of ${key} at ${revision} is not among the events of the store`, {
+          isStored: true,
+        })
       return swapped
     })
+  }
+
+  /** Whether a write is among the events that were applied up to its revision; taken for granted where that can no longer be seen. */
+  #hasWritten(key: string, { value }: Change, revision: Revision): boolean {
+    const cache = this.#byPrefix.get(prefixOf(key))
+    if (!cache || this.#revision < revision || cache.oldest >= revision) return true
+    const found = cache.newestRevisionOf(key)
+    return found === undefined ? value === null : found >= revision
   }
 
   watch(resource: Resource, request: WatchRequest): Watch {
@@ -348,8 +380,7 @@ export class Caches implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    clearInterval(this.#bookmarks)
-    clearInterval(this.#aging)
+    stopTimer(this.#aging)
     this.endWatches()
     this.#stop.abort()
     await this.#following
@@ -360,9 +391,9 @@ export class Caches implements AsyncDisposable {
   #reachSoon(revision: Revision): Promise<void> | void {
     if (this.#revision >= revision) return
     const patience = new AbortController()
-    const timer = setTimeout(() => patience.abort(), BEHIND_MS)
+    const timer = startTimer(() => patience.abort(), BEHIND_MS)
     return this.reached(revision, patience.signal).then(() => {
-      clearTimeout(timer)
+      stopTimer(timer)
       if (this.#revision < revision) throw tooLargeRevision(revision, this.#revision)
     })
   }
@@ -395,25 +426,28 @@ export class Caches implements AsyncDisposable {
         for await (const batch of this.#store.watch('/', this.#revision, signal)) this.#take(batch)
         return
       } catch (error) {
+        const isWrong = error instanceof WrongEvents
         // A store of this process alone does not come back.
-        if (!this.#store.isShared) throw error
+        if (!this.#store.isShared && !isWrong) throw error
         if (error instanceof Compacted || this.isReloading) await this.#reset().catch(() => {})
+        else if (isWrong) await this.#reset(error.failure).catch(() => {})
         if (signal.aborted) return
       }
-      await sleep(FOLLOW_AGAIN_MS, undefined, { signal }).catch(() => {})
+      await sleep(FOLLOW_AGAIN_MS, { signal }).catch(() => {})
     }
   }
 
   /**
    * Reads everything again: this server was away for longer than the store keeps history, or the store has gone back. Watches end, since
-   * what they would have to send is lost; observers are told the difference.
+   * what they would have to send is lost; observers are told the difference. The same after a failure that events have shown: they can
+   * no longer be relied on.
    */
-  async #reset(): Promise<void> {
+  async #reset(failure?: StatusError): Promise<void> {
     const [isBack, generation] = [this.isReloading, this.#store.generation ?? 0]
     const { oldest, newest } = await this.#store.extent()
     // The history that the store still has is read again, too. A store that went back has none: its revisions no longer are the
     // writes that clients know by these numbers.
-    const since = isBack ? newest : Math.max(oldest, newest - REPLAYED, this.#revision)
+    const since = isBack || failure ? newest : Math.max(oldest, newest - REPLAYED, this.#revision)
     const read: [ResourceCache, Entry[]][] = []
     for (const cache of this.#byPrefix.values()) {
       const entries: Entry[] = []
@@ -431,7 +465,7 @@ export class Caches implements AsyncDisposable {
     this.#revision = since
     for (const [cache, entries] of read) {
       if (this.#byPrefix.get(cache.resource.prefix) !== cache) continue
-      this.#watches.endThoseOf(cache, isBack ? expired(`too old resource version: the store went back to ${since}`) : undefined)
+      this.#watches.endThoseOf(cache, isBack ? expired(`too old resource version: the store went back to ${since}`) : failure)
       for (const { current, previous } of cache.reset(entries, since, { isBack })) {
         for (const observer of this.#observers) observer.changed(cache.resource, current, previous)
         previous?.releaseObject()
@@ -444,6 +478,7 @@ export class Caches implements AsyncDisposable {
 
   #take({ revision, events }: Batch): void {
     for (const event of events) {
+      this.#order.check(event, this.#revision)
       const prefix = prefixOf(event.key)
       // An observer may start to load a resource here: earlier events of this batch are history to it.
       this.#revision = event.revision
@@ -459,6 +494,7 @@ export class Caches implements AsyncDisposable {
       previous?.releaseObject()
       joining?.push(event)
     }
+    this.#order.checkEnd(revision, this.#revision)
     this.#revision = revision
     this.#history.enforce()
     this.#waiters.wake(revision)
@@ -472,8 +508,8 @@ export class Caches implements AsyncDisposable {
     if (isOffered) current.offerObject(undefined)
   }
 
-  /** History ages also where nothing is written. */
-  #dropOld(): void {
+  /** Drops history that is too old, which it becomes also where nothing is written. */
+  dropOld(): void {
     for (const cache of this.#byPrefix.values()) cache.dropOld()
     this.#history.recount()
   }

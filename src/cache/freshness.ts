@@ -7,6 +7,7 @@
  *
  * A store that knows without asking answers at once, and most of the time the cache is there already.
  */
+import { monotonicMs } from '../lib/environment.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import type { Revision } from '../storage/store.ts'
 
@@ -44,7 +45,7 @@ export class Freshness {
 
   /** Reads see every write that was acknowledged at least this many milliseconds ago. */
   get ageMs(): number {
-    return performance.now() - this.#confirmedAt
+    return monotonicMs() - this.#confirmedAt
   }
 
   /** The cache has reached a revision that the store gave to something that was sent to it at this moment. */
@@ -53,7 +54,7 @@ export class Freshness {
   }
 
   #send(): Promise<void> | undefined {
-    const sentAt = performance.now()
+    const sentAt = monotonicMs()
     const asked = this.#ask()
     this.#isAtOnce = !(asked instanceof Promise)
     if (!(asked instanceof Promise)) {

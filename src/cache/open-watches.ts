@@ -1,4 +1,5 @@
 /** The open watches of all resources: they get bookmarks, and end together or with their cache. */
+import { startInterval, stopTimer, type Timer } from '../lib/environment.ts'
 import type { StatusError } from '../schema/status-error.ts'
 import type { Revision } from '../storage/store.ts'
 import { bookmarkOf } from './bookmark.ts'
@@ -9,16 +10,21 @@ import type { WatchEvent } from './watch-stream.ts'
 export class OpenWatches {
   readonly #watches = new Set<Watch>()
   readonly #newest: () => Revision
+  readonly #bookmarkMs: number
+  /** Runs while there are watches. */
+  #bookmarks: Timer | undefined
   #isEnded = false
 
   /** `newest` is the newest revision that all caches have. */
-  constructor(newest: () => Revision) {
+  constructor(newest: () => Revision, bookmarkMs: number) {
     this.#newest = newest
+    this.#bookmarkMs = bookmarkMs
   }
 
   open(cache: ResourceCache, request: WatchRequest): Watch {
-    const watch: Watch = new Watch(cache, request, { newest: this.#newest, onEnd: () => this.#watches.delete(watch) })
+    const watch: Watch = new Watch(cache, request, { newest: this.#newest, onEnd: () => this.#ended(watch) })
     this.#watches.add(watch)
+    this.#bookmarks ??= startInterval(() => this.#sendBookmarks(), this.#bookmarkMs).unref()
     // The request arrived while the server was shutting down.
     if (this.#isEnded) watch.end()
     return watch
@@ -35,8 +41,15 @@ export class OpenWatches {
     for (const watch of this.#watches) watch.end(error)
   }
 
+  #ended(watch: Watch): void {
+    this.#watches.delete(watch)
+    if (this.#watches.size > 0) return
+    stopTimer(this.#bookmarks)
+    this.#bookmarks = undefined
+  }
+
   /** Sends a bookmark to every watch that asked for them; it is encoded once for all watches of a resource. */
-  sendBookmarks(): void {
+  #sendBookmarks(): void {
     const made = new Map<ResourceCache, WatchEvent>()
     for (const watch of this.#watches) {
       if (!watch.wantsBookmarks) continue

@@ -12,6 +12,7 @@
  */
 
 import { bufferOf, withRevision } from '../codec/stored-bytes.ts'
+import { wallMs } from '../lib/environment.ts'
 import type { Resource } from '../schema/resource.ts'
 import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
@@ -81,6 +82,8 @@ export class ResourceCache implements ByteSource, Evictable {
   /** Before it, history has no bytes in memory. */
   #evicted = 0
   #count = 0
+  /** Bytes of all current objects, in memory or not. */
+  #size = 0
   #oldest: Revision
   readonly #readBack: ReadBack | undefined
   /** Bytes of all its object revisions that are in memory and could be read again. */
@@ -93,7 +96,7 @@ export class ResourceCache implements ByteSource, Evictable {
     this.watchers = new Watchers(resource)
     this.#oldest = options.since
     this.#limits = options.limits ?? DEFAULT_HISTORY
-    this.#now = options.now ?? Date.now
+    this.#now = options.now ?? wallMs
   }
 
   /** The oldest revision at which reads and from which watches can still be served. */
@@ -103,6 +106,10 @@ export class ResourceCache implements ByteSource, Evictable {
   /** How many objects there are. */
   get count(): number {
     return this.#count
+  }
+  /** How many bytes they have. */
+  get size(): number {
+    return this.#size
   }
   /** Bytes of past object revisions. */
   get historyBytes(): number {
@@ -234,6 +241,11 @@ export class ResourceCache implements ByteSource, Evictable {
     return object?.deleted ? undefined : object
   }
 
+  /** The revision at which a key was last written or deleted, as far as that is known. */
+  newestRevisionOf(key: string): Revision | undefined {
+    return this.#slots.get(key)?.newest.revision
+  }
+
   /** The objects selected, in key order. `at` must not be before `oldest`. */
   list({ selection, at, after, limit = Number.POSITIVE_INFINITY }: ListRequest): Listing {
     if (at === undefined && selection.term) return this.#listByTerm(selection, after, limit)
@@ -302,13 +314,16 @@ export class ResourceCache implements ByteSource, Evictable {
       this.#slots.set(object.key, added)
       this.#order.insert(added)
       this.#count++
+      this.#size += object.size
       this.#postings.replace(undefined, object)
       return undefined
     }
     const before = slot.newest
     const wasLive = slot.live
+    if (wasLive) this.#size -= before.size
     object.previous = before
     slot.newest = object
+    if (slot.live) this.#size += object.size
     if (slot.live !== wasLive) {
       this.#order.liveChanged(slot)
       this.#count += slot.live ? 1 : -1

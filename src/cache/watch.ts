@@ -6,6 +6,7 @@
  *
  * Nothing is queued for a slow client: it goes back to reading the log, and is dropped only when the log has moved past it.
  */
+import { startTimer, stopTimer, type Timer } from '../lib/environment.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { Resource } from '../schema/resource.ts'
@@ -61,7 +62,7 @@ export class Watch implements WatchStream, Watcher {
   #isNew = true
   #error: StatusError | undefined
   #endsAfterInitial = false
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
 
   constructor(cache: ResourceCache, request: WatchRequest, owner: { newest: () => Revision; onEnd: () => void }) {
     this.cache = cache
@@ -94,12 +95,12 @@ export class Watch implements WatchStream, Watcher {
     const { timeoutMs } = this.#request
     const early = this.wantsBookmarks && timeoutMs > LAST_BOOKMARK_MS
     const first = early ? () => this.#sayGoodbye() : () => this.#timeOut()
-    this.#timer = setTimeout(first, early ? timeoutMs - LAST_BOOKMARK_MS : timeoutMs).unref()
+    this.#timer = startTimer(first, early ? timeoutMs - LAST_BOOKMARK_MS : timeoutMs).unref()
   }
 
   #sayGoodbye(): void {
     this.bookmark(bookmarkOf(this.cache.resource, this.#newest()))
-    this.#timer = setTimeout(() => this.#timeOut(), LAST_BOOKMARK_MS).unref()
+    this.#timer = startTimer(() => this.#timeOut(), LAST_BOOKMARK_MS).unref()
   }
 
   /** A client that does not take the initial objects is not waited for. */
@@ -213,7 +214,7 @@ export class Watch implements WatchStream, Watcher {
   #leave(): void {
     if (this.#state === 'live') this.cache.watchers.remove(this)
     this.#state = 'ended'
-    clearTimeout(this.#timer)
+    stopTimer(this.#timer)
     this.#onEnd()
   }
 }

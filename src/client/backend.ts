@@ -2,7 +2,7 @@
 import type { Fence } from '../lib/fence.ts'
 import type { HandedOver } from '../lib/handed-over.ts'
 import type { Attributes } from '../schema/access.ts'
-import type { Kind, Verb } from '../schema/kind.ts'
+import type { Verb } from '../schema/kind.ts'
 import type { ObjectRevision, Observer } from '../schema/object-revision.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { LabelTerms } from '../schema/selectors.ts'
@@ -44,8 +44,8 @@ export interface Backend {
   now(): Date
   /** The newest revision that reads see, of all resources. */
   revision(): number
-  /** The resource of a declared kind. Throws when it is not served. */
-  resourceOf(kind: Kind<any>): Resource
+  /** A built-in resource, whose group may have the placeholder of the group domain; undefined when the server does not have it. */
+  findResource(group: string, version: string, plural: string): Resource | undefined
   /** All resources that have objects of their own: each once, whatever versions of it are served. */
   resources(): Iterable<Resource>
   /** The resource that objects of an apiVersion and kind belong to, if one is served. */

@@ -9,6 +9,7 @@ import type { Change } from './change.ts'
 import { eventRecorder } from './event-recorder.ts'
 import { controllerIdentity } from './identity.ts'
 import { type IndexDefinition, OWNER_INDEX } from './informer.ts'
+import { storedEvents } from './stored-events.ts'
 
 const named = (name: string) => ({ namespace: 'default', name })
 
@@ -110,7 +111,7 @@ test('a client writes with the rights of its identity and no others', async t =>
 test('the same event again counts up, and many that differ in their message are combined', async t => {
   const { client, send } = await openControllerBench(t, [ConfigMap, Event])
   const object = (await client.of(ConfigMap).create({ metadata: named('a') }))!.object
-  const recorder = eventRecorder({ client, component: 'test-controller', onError: assert.ifError })
+  const recorder = eventRecorder({ events: storedEvents(client), component: 'test-controller', onError: assert.ifError })
   for (let i = 0; i < 3; i++) recorder.event(object, 'Normal', 'Started', 'it runs')
   for (let i = 0; i < 12; i++) recorder.event(object, 'Warning', 'Failed', `attempt ${i}`)
   await recorder.flushed()

@@ -10,12 +10,13 @@
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { HandedOver } from '../lib/handed-over.ts'
 import type { Json } from '../lib/json-value.ts'
+import { yieldToOthers } from '../lib/yield.ts'
 import type { Kind, ObjectOf, Verb } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
 import type { ObjectRevision } from '../schema/object-revision.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
-import type { Backend, ListOptions } from './backend.ts'
+import type { Backend, ListOptions, WriteRequest } from './backend.ts'
 import type { Named } from './change.ts'
 import type { Identity } from './identity.ts'
 import type { AllHandler, ChangeHandler, IndexDefinition, Informer, Informers } from './informer.ts'
@@ -37,6 +38,13 @@ export type DeleteOptions = {
   readonly gracePeriodSeconds?: number
   /** Only while the object is as it was read. */
   readonly unchanged?: true
+}
+
+/** The server does not have a kind that a component needs. */
+export class NotServed extends Error {
+  constructor({ def: { group, version, names } }: Kind<any>) {
+    super(`${names.plural}.${version}.${group} is not served`)
+  }
 }
 
 /** The answer to a write, decoded on first use. */
@@ -75,18 +83,34 @@ export class Client {
     return this.#backend.revision()
   }
 
-  /** The resource of a declared kind, typed by the declaration, or any resource. */
+  /** The resource of a declared kind, typed by the declaration, or any resource. Throws NotServed for a kind that the server does not have. */
   of<K extends Kind<any>>(kind: K): ResourceClient<ObjectOf<K>>
   of(resource: Resource): ResourceClient<AnyObject>
   of(target: Kind<any> | Resource): ResourceClient<any> {
-    const resource = 'prefix' in target ? target : this.#backend.resourceOf(target)
+    const resource = 'prefix' in target ? target : this.#find(target)
+    if (!resource) throw new NotServed(target as Kind<any>)
     return new ResourceClient(resource, { backend: this.#backend, identity: this.identity, informer: () => this.#informers.of(resource) })
+  }
+
+  /** The resource of a declared kind; undefined when the server does not have it. */
+  find<K extends Kind<any>>(kind: K): ResourceClient<ObjectOf<K>> | undefined {
+    return this.#find(kind) && this.of(kind)
+  }
+
+  /** The same by its name, for components that do not load a kind which the server may not have. */
+  findNamed(group: string, version: string, plural: string): ResourceClient<AnyObject> | undefined {
+    const resource = this.#backend.findResource(group, version, plural)
+    return resource && this.of(resource)
   }
 
   /** The resource that an owner reference or another object reference names. */
   ofKind(apiVersion: string, kind: string): ResourceClient<AnyObject> | undefined {
     const resource = this.#backend.resourceOfKind(apiVersion, kind)
     return resource && this.of(resource)
+  }
+
+  #find({ def: { group, version, names } }: Kind<any>): Resource | undefined {
+    return this.#backend.findResource(group, version, names.plural)
   }
 
   /** All resources that have objects of their own. */
@@ -235,15 +259,19 @@ export class ResourceClient<O extends Envelope> {
     const about = { path: '', resource: { group, version, plural, subresource, namespace, name } }
     const authorize = async (asked: string) => backend.authorize(user, { verb: asked, ...about })
     await authorize(verb)
-    const sentBody = isObjectType(mediaType)
+    const sentBody: WriteRequest['body'] = isObjectType(mediaType)
       ? { mediaType, bytes: NO_BYTES, object: new HandedOver(body) }
       : { mediaType, bytes: Buffer.from(stringifyJson(body as Json)) }
+    // The next step takes a copy, which takes as long again.
+    if ((sentBody.object?.size ?? 0) > LARGE_BYTES) await yieldToOthers()
     const call = { verb, resource, namespace, name, subresource, query: new URLSearchParams(query) }
     return new Written<O>(await backend.write({ ...call, user, manager, body: sentBody, authorizeCreate: () => authorize('create') }))
   }
 }
 
 const NO_BYTES = new Uint8Array()
+/** A copy of an object of this size takes some milliseconds. */
+const LARGE_BYTES = 256 * 1024
 
 /** Whether a body is an object, not a patch. */
 const isObjectType = (mediaType: string): boolean => mediaType === 'application/json'

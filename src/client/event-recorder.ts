@@ -4,11 +4,8 @@
  *
  *     recorder.event(object, 'Warning', 'FailedCreate', 'the quota is used up')
  */
-import { Event } from '../kinds/core/event.ts'
 import { timestampOf } from '../lib/time.ts'
 import type { Envelope } from '../schema/object-meta.ts'
-import { isNamespaceGoing } from '../schema/status-error.ts'
-import type { Client, Draft } from './client.ts'
 
 export type EventType = 'Normal' | 'Warning'
 
@@ -16,7 +13,14 @@ export type EventType = 'Normal' | 'Warning'
 export type Notice = { readonly type: EventType; readonly reason: string; readonly message: string }
 
 /** The object that an event is about, where the object itself is not at hand. */
-export type Involved = (Envelope | { readonly apiVersion: string; readonly kind: string; readonly metadata: Envelope['metadata'] }) & {
+export type Involved = (
+  | Envelope
+  | {
+      readonly apiVersion: string
+      readonly kind: string
+      readonly metadata: Pick<Envelope['metadata'], 'namespace' | 'name' | 'uid' | 'resourceVersion'>
+    }
+) & {
   /** The part of the object, such as `spec.containers{web}`. */
   readonly fieldPath?: string
 }
@@ -33,8 +37,31 @@ export function recordAll(recorder: EventRecorder, object: Involved, notices: It
   for (const { type, reason, message } of notices) recorder.event(object, type, reason, message)
 }
 
+/** Writes events. */
+export type EventWriter = {
+  now(): Date
+  create(event: EventDraft): Promise<void>
+  /** Changes an event by a strategic merge patch. False when it is gone. */
+  patch(metadata: EventDraft['metadata'], patch: Partial<EventDraft>): Promise<boolean>
+}
+
+/** An event of the core group, as it is sent. */
+export type EventDraft = {
+  readonly metadata: { readonly name: string; readonly namespace: string }
+  readonly involvedObject: Readonly<Record<string, string>>
+  readonly reason: string
+  readonly message: string
+  readonly source: { readonly component: string; readonly host?: string }
+  readonly firstTimestamp: string
+  readonly lastTimestamp: string
+  readonly count: number
+  readonly type: EventType
+  readonly reportingComponent?: string
+  readonly reportingInstance?: string
+}
+
 export type RecorderOptions = {
-  readonly client: Client
+  readonly events: EventWriter
   /** The name of the reporting component, such as `garbage-collector-controller`. */
   readonly component: string
   /** The node on which it does. */
@@ -54,7 +81,7 @@ type Seen = { readonly name: string; count: number; readonly first: string }
 type Similar = { readonly messages: Set<string>; last: number }
 type Budget = { tokens: number; at: number }
 
-export function eventRecorder({ client, component, host = '', onError }: RecorderOptions): EventRecorder {
+export function eventRecorder({ events, component, host = '', onError }: RecorderOptions): EventRecorder {
   const seen = new Recent<Seen>()
   const similar = new Recent<Similar>()
   const budgets = new Recent<Budget>()
@@ -64,7 +91,7 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
   function record(object: Involved, type: EventType, reason: string, message: string): void {
     const { apiVersion, kind, metadata, fieldPath = '' } = object
     const { namespace = '', name = '', uid = '', resourceVersion } = metadata
-    const now = client.now.getTime()
+    const now = events.now().getTime()
     const about = [kind, namespace, name, uid, apiVersion, type].join('\n')
     if (!withinBudget(about, now)) return
     const group = `${about}\n${reason}`
@@ -76,7 +103,7 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
     const observed: Seen = known ?? { name: nameFor(name, now), count: 0, first: time }
     observed.count++
     seen.set(key, observed)
-    const event: Draft<any> = {
+    const event: EventDraft = {
       metadata: { name: observed.name, namespace: namespace || 'default' },
       involvedObject: {
         kind,
@@ -99,16 +126,9 @@ export function eventRecorder({ client, component, host = '', onError }: Recorde
     writing = writing.then(() => write(event, known !== undefined)).catch(onError)
   }
 
-  async function write(event: Draft<any>, isKnown: boolean): Promise<void> {
-    const events = client.of(Event)
+  async function write(event: EventDraft, isKnown: boolean): Promise<void> {
     const { metadata, count, lastTimestamp, message } = event
-    try {
-      if (isKnown && (await events.patch(metadata, { count, lastTimestamp, message }, { type: 'strategic' }))) return
-      await events.create(event)
-    } catch (error) {
-      // The events of a namespace are deleted with it.
-      if (!isNamespaceGoing(error)) throw error
-    }
+    if (!(isKnown && (await events.patch(metadata, { count, lastTimestamp, message })))) await events.create(event)
   }
 
   function combines(group: string, message: string, now: number): boolean {

@@ -12,8 +12,8 @@ import { Pace } from '../lib/pace.ts'
 import { run, type Step } from '../lib/step.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { ObjectRevision, Observer } from '../schema/object-revision.ts'
-import { keyOf, type Resource } from '../schema/resource.ts'
-import type { Backend, ListOptions } from './backend.ts'
+import type { Resource } from '../schema/resource.ts'
+import type { Backend } from './backend.ts'
 import type { Change } from './change.ts'
 
 /** The values under which an object is found. */
@@ -82,30 +82,26 @@ class Index {
   }
 }
 
+/** The current objects of one resource: the server's cache, or a copy of those of another server. */
+export type InformerSource<O> = {
+  get(key: string): ObjectRevision<O> | undefined
+  list(): Iterable<ObjectRevision<O>>
+}
+
 export class Informer<O = AnyObject> {
-  readonly resource: Resource
-  readonly #backend: Backend
+  readonly #source: InformerSource<O>
   readonly #handlers = new Set<ChangeHandler<O>>()
   readonly #indexes = new Map<string, Index>()
 
-  constructor(resource: Resource, backend: Backend) {
-    this.resource = resource
-    this.#backend = backend
-  }
-
-  get(namespace: string, name: string): ObjectRevision<O> | undefined {
-    return this.#backend.get(this.resource, keyOf(this.resource, namespace, name)) as ObjectRevision<O> | undefined
-  }
-
-  list(options: ListOptions = {}): Iterable<ObjectRevision<O>> {
-    return this.#backend.list(this.resource, options) as Iterable<ObjectRevision<O>>
+  constructor(source: InformerSource<O>) {
+    this.#source = source
   }
 
   /** Keeps an index from now on; one of the same name is there already after the first time. */
   addIndex({ name, valuesOf }: IndexDefinition<O>): void {
     if (this.#indexes.has(name)) return
     const index = new Index(valuesOf as IndexFunction)
-    for (const revision of this.list()) index.put(revision as ObjectRevision)
+    for (const revision of this.#source.list()) index.put(revision as ObjectRevision)
     this.#indexes.set(name, index)
   }
 
@@ -114,8 +110,8 @@ export class Informer<O = AnyObject> {
     this.addIndex(definition)
     // The handler that asks may change the index before it has read all.
     for (const key of [...this.#indexes.get(definition.name)!.keys(value)]) {
-      const found = this.#backend.get(this.resource, key)
-      if (found) yield found as ObjectRevision<O>
+      const found = this.#source.get(key)
+      if (found) yield found
     }
   }
 
@@ -138,7 +134,7 @@ export class Informer<O = AnyObject> {
     handler: ChangeHandler<O>,
     { changed, signal }: { readonly changed: ReadonlySet<string>; readonly signal: AbortSignal },
   ): Step<void> {
-    for (const current of this.list()) {
+    for (const current of this.#source.list()) {
       if (!changed.has(current.key)) handler({ type: 'added', current, previous: undefined })
       yield
       if (signal.aborted) return
@@ -157,7 +153,7 @@ export class Informer<O = AnyObject> {
   /** Takes in all objects anew, after they are read by another schema. */
   refresh(): void {
     for (const index of this.#indexes.values()) index.clear()
-    for (const current of this.list()) this.apply({ type: 'updated', current, previous: undefined })
+    for (const current of this.#source.list()) this.apply({ type: 'updated', current, previous: undefined })
   }
 }
 
@@ -175,9 +171,17 @@ export class Informers implements Observer {
   }
 
   of<O>(resource: Resource): Informer<O> {
-    let informer = this.#byPrefix.get(resource.prefix)
-    if (!informer) this.#byPrefix.set(resource.prefix, (informer = new Informer<O>(resource, this.#backend)))
+    let informer: Informer<O> | undefined = this.#byPrefix.get(resource.prefix)
+    if (!informer) this.#byPrefix.set(resource.prefix, (informer = new Informer<O>(this.#sourceOf<O>(resource))))
     return informer
+  }
+
+  #sourceOf<O>(resource: Resource): InformerSource<O> {
+    const backend = this.#backend
+    return {
+      get: key => backend.get(resource, key) as ObjectRevision<O> | undefined,
+      list: () => backend.list(resource, {}) as Iterable<ObjectRevision<O>>,
+    }
   }
 
   /** Delivers the changes of all resources from now on, for the few components that need every kind. */

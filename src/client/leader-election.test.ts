@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Lease } from '../kinds/coordination/lease.ts'
-import type { Client } from './client.ts'
-import { nextSpec, takePart } from './leader-election.ts'
+import { simulate } from '../lib/environment.ts'
+import { type LeaseAccess, nextSpec, takePart } from './leader-election.ts'
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second))
 
@@ -33,25 +33,26 @@ function oneLease() {
   let stored: Lease | undefined
   let revision = 0
   const holders: (string | undefined)[] = []
-  const write = async (object: Lease) => {
+  const write = async (object: any): Promise<Lease> => {
     const { resourceVersion } = object.metadata
     if (resourceVersion !== stored?.metadata.resourceVersion) throw new Error('conflict')
-    stored = { ...object, metadata: { ...object.metadata, resourceVersion: `${++revision}` } }
+    const written: Lease = { ...object, metadata: { ...object.metadata, resourceVersion: `${++revision}` } }
+    stored = written
     if (holders.at(-1) !== object.spec.holderIdentity) holders.push(object.spec.holderIdentity)
-    return { object: stored }
+    return written
   }
-  const client = { now: at(0), of: () => ({ get: () => stored, create: write, update: write }) } as unknown as Client
-  return { client, holders, revision: () => revision }
+  const leases: LeaseAccess = { now: () => at(0), get: () => stored, create: write, update: write }
+  return { leases, holders, revision: () => revision }
 }
 
 test('a holder that cannot begin to lead gives the lease back, and tries again', async t => {
-  const { client, holders, revision } = oneLease()
+  const { leases, holders, revision } = oneLease()
   const end = new AbortController()
   t.after(() => end.abort())
   const errors: unknown[] = []
   let terms = 0
   const part = takePart({
-    client,
+    leases,
     namespace: 'n',
     name: 'l',
     holder: 'a',
@@ -68,4 +69,55 @@ test('a holder that cannot begin to lead gives the lease back, and tries again',
   })
   await part
   assert.deepEqual([terms, errors.map(String), holders], [2, ['Error: not yet'], ['a', '', 'a', '']])
+})
+
+test('a lease is held from when it was seen to be renewed, not from when it was asked for', async () => {
+  let now = 0
+  let reads = 0
+  let isTaken = false
+  const end = new AbortController()
+  const spec = { holderIdentity: 'a', leaseDurationSeconds: 60 }
+  const held = { metadata: { namespace: 'n', name: 'l', resourceVersion: '1' }, spec } as Lease
+  const leases: LeaseAccess = {
+    now: () => at(0),
+    async get() {
+      // The first response takes long, and the lease is renewed just before it is sent.
+      if (++reads === 1) now += 61_000
+      if (reads === 3) end.abort()
+      return held
+    },
+    create: async () => undefined,
+    async update() {
+      isTaken = true
+      return undefined
+    },
+  }
+  const timer = { unref: () => timer }
+  simulate({
+    wallMs: () => now,
+    monotonicMs: () => now,
+    chance: () => 0,
+    nextIteration: setImmediate,
+    startTimer(run) {
+      setImmediate(run)
+      return timer
+    },
+    stopTimer() {},
+  })
+  try {
+    const timing = { leaseMs: 60_000, renewMs: 50_000, retryMs: 1_000 }
+    await takePart({
+      leases,
+      namespace: 'n',
+      name: 'l',
+      holder: 'b',
+      timing,
+      onError: assert.ifError,
+      signal: end.signal,
+      lead: async () => {},
+    })
+  } finally {
+    simulate(undefined)
+  }
+  assert.deepEqual([reads, isTaken], [3, false])
 })

@@ -7,10 +7,10 @@
  * No clock is compared with that of another machine: others count from when they saw a renewal, the leader from before it sent it.
  * As the leader gives up after a shorter time than others wait, it has stopped before another begins.
  */
-import { setTimeout as sleep } from 'node:timers/promises'
-import { Lease } from '../kinds/coordination/lease.ts'
+import type { Lease } from '../kinds/coordination/lease.ts'
+import { chance, monotonicMs, sleep } from '../lib/environment.ts'
 import { microTimestampOf } from '../lib/time.ts'
-import type { Client } from './client.ts'
+import type { Draft } from './client.ts'
 
 type LeaseSpec = Lease['spec']
 
@@ -23,8 +23,17 @@ export type Timing = {
   readonly retryMs: number
 }
 
+/** Leases as participants read and write them. Writes resolve with undefined where the lease is there already, or is gone. */
+export type LeaseAccess = {
+  now(): Date
+  get(named: { readonly namespace: string; readonly name: string }): Promise<Lease | undefined> | Lease | undefined
+  create(lease: Draft<Lease>): Promise<Lease | undefined>
+  /** Throws a conflict when the lease has changed since it was read. */
+  update(lease: Lease): Promise<Lease | undefined>
+}
+
 export type ElectionOptions = {
-  readonly client: Client
+  readonly leases: LeaseAccess
   readonly namespace: string
   readonly name: string
   /** Names this participant, and no other that ever was or will be. */
@@ -58,7 +67,7 @@ export async function takePart(options: ElectionOptions): Promise<void> {
   while (!signal.aborted) {
     if (!(await candidate.tryToLead().catch(ignore))) {
       options.onOther?.()
-      await pause(timing.retryMs * (1 + Math.random() / 5), signal)
+      await pause(timing.retryMs * (1 + chance() / 5), signal)
       continue
     }
     const term = new AbortController()
@@ -93,7 +102,7 @@ class Candidate {
   readonly #options: ElectionOptions
   /** The lease as it was last seen to change, and when that was. */
   #seen: { readonly record: string; readonly at: number } | undefined
-  /** Until when this participant leads, on the clock of `performance.now`. */
+  /** Until when this participant leads, on the monotonic clock. */
   #until = Number.NEGATIVE_INFINITY
   #leaseRevision = 0
   #trying: Promise<boolean> | undefined
@@ -103,13 +112,13 @@ class Candidate {
   }
 
   get isLeading(): boolean {
-    return performance.now() < this.#until
+    return monotonicMs() < this.#until
   }
   get leaseRevision(): number {
     return this.#leaseRevision
   }
   get leftMs(): number {
-    return Math.max(0, this.#until - performance.now())
+    return Math.max(0, this.#until - monotonicMs())
   }
 
   /** Takes or renews the lease, if nobody else has it. */
@@ -118,35 +127,34 @@ class Candidate {
   }
 
   async #tryToLead(): Promise<boolean> {
-    const { client, namespace, name, holder, timing } = this.#options
-    const leases = client.of(Lease)
-    const began = performance.now()
-    const stored = leases.get({ namespace, name })
+    const { leases, namespace, name, holder, timing } = this.#options
+    const began = monotonicMs()
+    const stored = await leases.get({ namespace, name })
     if (stored && this.#isHeldByOther(stored.spec, began)) return false
-    const spec = nextSpec(stored?.spec, { holder, leaseMs: timing.leaseMs, now: client.now })
+    const spec = nextSpec(stored?.spec, { holder, leaseMs: timing.leaseMs, now: leases.now() })
     const written = stored ? await leases.update({ ...stored, spec }) : await leases.create({ metadata: { namespace, name }, spec })
     if (!written) return false
     this.#until = began + timing.renewMs
-    this.#leaseRevision = Number(written.object.metadata.resourceVersion)
+    this.#leaseRevision = Number(written.metadata.resourceVersion)
     return true
   }
 
   /** Lets another take over at once. */
   async release(): Promise<void> {
-    const { client, namespace, name, holder } = this.#options
+    const { leases, namespace, name, holder } = this.#options
     // A renewal that is under way would take it again.
     await this.#trying?.catch(ignore)
     this.#until = Number.NEGATIVE_INFINITY
-    const leases = client.of(Lease)
-    const stored = leases.get({ namespace, name })
+    const stored = await leases.get({ namespace, name })
     if (stored?.spec.holderIdentity !== holder) return
-    const renewTime = microTimestampOf(client.now)
+    const renewTime = microTimestampOf(leases.now())
     await leases.update({ ...stored, spec: { ...stored.spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime } })
   }
 
   #isHeldByOther(spec: LeaseSpec, now: number): boolean {
     const record = JSON.stringify(spec)
-    if (this.#seen?.record !== record) this.#seen = { record, at: now }
+    // From now, as it may have been renewed since it was asked for.
+    if (this.#seen?.record !== record) this.#seen = { record, at: monotonicMs() }
     const { holderIdentity: by, leaseDurationSeconds: seconds = 0 } = spec
     return Boolean(by) && by !== this.#options.holder && now < this.#seen.at + seconds * 1000
   }
@@ -169,4 +177,4 @@ export function nextSpec(spec: LeaseSpec | undefined, { holder, leaseMs, now }: 
 /** Another came first, or the store cannot be reached: it is tried again. */
 const ignore = () => false
 
-const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {})
+const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, { signal }).catch(() => {})

@@ -1,4 +1,5 @@
 /** Metrics of the work queues of a server, under the names of Kubernetes. */
+import { monotonicMs } from '../lib/environment.ts'
 
 /** Seconds, by powers of ten. */
 const BOUNDS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 1, 10]
@@ -51,7 +52,7 @@ export type QueueFamily = { readonly name: string; readonly help: string } & (
 
 /** All that is counted of these queues. */
 export function queueFamilies(queues: readonly QueueMetrics[]): QueueFamily[] {
-  const now = performance.now()
+  const now = monotonicMs()
   const numbers = (value: (queue: QueueMetrics) => number) => queues.map(queue => [{ name: queue.name }, value(queue)] as const)
   const running = ({ state }: QueueMetrics) => state.begun.map(begun => (now - begun) / 1000)
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)

@@ -5,6 +5,7 @@
  *     add(a) add(b) add(a) ─→ reconcile(a) reconcile(b)          a fails ─→ reconcile(a) after 5 ms, 10 ms, 20 ms …
  */
 import { type Clock, systemClock, type TimerOptions } from '../lib/clock.ts'
+import { monotonicMs } from '../lib/environment.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { QueueMetrics } from './queue-metrics.ts'
 
@@ -17,6 +18,8 @@ export type WorkQueueOptions<K> = {
   readonly reconcile: (key: K) => Promise<Again | undefined | void>
   /** Told of every failure that is no conflict; the key is tried again. */
   readonly onError: (error: unknown, key: K) => void
+  /** Whether a failure is a conflict with another write; by default a StatusError that says so. */
+  readonly isConflict?: (error: unknown) => boolean
   /** Ends the queue: no further reconcile begins, and none is interrupted. */
   readonly signal: AbortSignal
   /** How many keys are reconciled at the same time; one unless told. */
@@ -69,7 +72,7 @@ export class WorkQueue<K> {
   add(key: K): void {
     if (this.#options.signal.aborted) return
     if (!this.#waiting.has(key)) {
-      this.#waiting.set(key, performance.now())
+      this.#waiting.set(key, monotonicMs())
       this.#metrics.adds++
     }
     this.#schedule()
@@ -126,7 +129,7 @@ export class WorkQueue<K> {
       if (this.#busy.size >= workers || signal.aborted) break
       if (this.#busy.has(key)) continue
       this.#waiting.delete(key)
-      const now = performance.now()
+      const now = monotonicMs()
       this.#metrics.waited.observe((now - since) / 1000)
       this.#busy.set(key, now)
       void this.#work(key)
@@ -146,19 +149,18 @@ export class WorkQueue<K> {
     } catch (error) {
       this.#failed(key, error)
     }
-    this.#metrics.worked.observe((performance.now() - this.#busy.get(key)!) / 1000)
+    this.#metrics.worked.observe((monotonicMs() - this.#busy.get(key)!) / 1000)
     this.#busy.delete(key)
     this.#begin()
   }
 
   #failed(key: K, error: unknown): void {
-    const { onError, signal } = this.#options
+    const { onError, signal, isConflict = isStatusConflict } = this.#options
     if (signal.aborted) return
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
     this.#metrics.retries++
-    const isConflict = error instanceof StatusError && error.reason === 'Conflict'
-    if (isConflict && failures < CONFLICTS_AT_ONCE) {
+    if (isConflict(error) && failures < CONFLICTS_AT_ONCE) {
       this.add(key)
       return
     }
@@ -175,12 +177,14 @@ export class WorkQueue<K> {
   }
 }
 
+const isStatusConflict = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Conflict'
+
 /** Hands out tokens at a rate, some at once; says how long to wait for the next. */
 class TokenBucket {
   readonly #perMs: number
   readonly #burst: number
   #tokens: number
-  #at = performance.now()
+  #at = monotonicMs()
 
   constructor(perSecond: number, burst: number) {
     this.#perMs = perSecond / 1000
@@ -190,7 +194,7 @@ class TokenBucket {
 
   /** Takes a token, be it one of the future; in how many milliseconds it is there. */
   take(): number {
-    const now = performance.now()
+    const now = monotonicMs()
     this.#tokens = Math.min(this.#burst, this.#tokens + (now - this.#at) * this.#perMs) - 1
     this.#at = now
     return this.#tokens >= 0 ? 0 : -this.#tokens / this.#perMs

@@ -2,7 +2,7 @@
 
 import { type Duplicate, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { NumberRangeError, writtenNumber } from '../lib/written-number.ts'
-import { MANY_KEYS, tooManyValues } from './decoded-size.ts'
+import { MANY_KEYS, tooManyValues, type ValueLimit } from './decoded-size.ts'
 
 /** How deep arrays and objects may nest; far below what would exhaust the stack of any later walk. */
 export const MAX_DEPTH = 1000
@@ -41,7 +41,7 @@ export type Numbers = 'values' | 'written'
 export type ReadOptions = {
   readonly numbers?: Numbers
   /** How many values the document may hold; without it, any number. */
-  readonly nodes?: number
+  readonly limit?: ValueLimit | undefined
   /** The document was written by this server: no key is in it twice, so that none is looked for. */
   readonly trusted?: boolean
 }
@@ -62,11 +62,13 @@ const CLOSE_BRACKET = 0x5d
 const COMMA = 0x2c
 const COLON = 0x3a
 
+const NO_LIMIT: ValueLimit = { values: Number.POSITIVE_INFINITY, keyWeight: 1 }
+
 class Reader {
   readonly duplicates: Duplicate[] = []
   readonly #text: string
   readonly #numbers: Numbers
-  readonly #limit: number
+  readonly #limit: ValueLimit
   #nodes = 0
   #at = 0
   /** Keys and indices from the root to the value being read. */
@@ -76,10 +78,10 @@ class Reader {
   /** How many steps the paths of duplicates had, reported or not. */
   #duplicateSteps = 0
 
-  constructor(text: string, { numbers = 'values', nodes = Number.POSITIVE_INFINITY }: ReadOptions) {
+  constructor(text: string, { numbers = 'values', limit = NO_LIMIT }: ReadOptions) {
     this.#text = text
     this.#numbers = numbers
-    this.#limit = nodes
+    this.#limit = limit
   }
 
   document(): Json {
@@ -89,7 +91,7 @@ class Reader {
   }
 
   #value(code: number): Json {
-    if (++this.#nodes > this.#limit) throw tooManyValues(this.#limit)
+    if (++this.#nodes > this.#limit.values) throw tooManyValues(this.#limit.values)
     switch (code) {
       case OPEN_BRACE:
         return this.#object()
@@ -135,10 +137,17 @@ class Reader {
         code = this.#skipSpace()
       } else if (code === CLOSE_BRACE) {
         this.#at++
-        if (members > MANY_KEYS && (this.#nodes += members) > this.#limit) throw tooManyValues(this.#limit)
+        if (members > MANY_KEYS) this.#addKeys(members)
         return object
       } else throw this.#unexpected('after object key:value pair')
     }
+  }
+
+  /** The keys of a large mapping count as further values. */
+  #addKeys(members: number): void {
+    const { values, keyWeight } = this.#limit
+    this.#nodes += (keyWeight - 1) * members
+    if (this.#nodes > values) throw tooManyValues(values)
   }
 
   #array(): Json[] {

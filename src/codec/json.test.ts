@@ -132,16 +132,17 @@ test('escapes that make up one character are one, however they are written', () 
     assert.ok((parseJson(`"${text}"`).value as string).includes('\ufffd'), text)
 })
 
-test('keys of large mappings count twice towards the limit of values', () => {
+test('keys of large mappings count as several values towards the limit', () => {
   const object = (n: number) => JSON.stringify({ data: Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, i])) })
   for (const more of ['', ',"big":9007199254740993'])
-    for (const [keys, nodes] of [
-      [1000, 1005],
-      [1500, 3005],
+    for (const [keys, keyWeight, values] of [
+      [1000, 2, 1005],
+      [1500, 2, 3005],
+      [1500, 8, 12_005],
     ] as const) {
       const text = `${object(keys).slice(0, -1)}${more}}`
-      assert.equal(Object.keys((parseJson(text, { nodes }).value as any).data).length, keys)
-      assert.throws(() => parseJson(text, { nodes: nodes - 10 }), { code: 413 })
+      assert.equal(Object.keys((parseJson(text, { limit: { values, keyWeight } }).value as any).data).length, keys)
+      assert.throws(() => parseJson(text, { limit: { values: values - 10, keyWeight } }), { code: 413 })
     }
 })
 

@@ -10,7 +10,7 @@ export { JsonError, JsonRangeError, MAX_DEPTH, type Parsed } from './json-reader
 /**
  * Parses one JSON document as the API server does: the last of duplicate keys wins and each is reported, integers past
  * 2^53 are bigints, broken UTF-8 and surrogates become U+FFFD. Throws JsonError with Go's message. Written numbers are for callers
- * that conform the value to a type at once, and know how to `settleNumbers`. `nodes` limits how many values there may be.
+ * that conform the value to a type at once, and know how to `settleNumbers`. `limit` says how many values there may be.
  */
 export function parseJson(source: string | Uint8Array, options: ReadOptions = {}): Parsed {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
@@ -26,8 +26,8 @@ export function parseJson(source: string | Uint8Array, options: ReadOptions = {}
   const counted: Counted = { inLarge: 0 }
   // Fewer members in the value than in the text means that keys were repeated.
   if (countKeys(value, counted) !== members) return readJson(text, options)
-  const { nodes } = options
-  if (nodes !== undefined && counted.inLarge > 0) limitValues(value as JsonObject, nodes)
+  const { limit } = options
+  if (limit !== undefined && counted.inLarge > 0) limitValues(value as JsonObject, limit)
   return { value, duplicates: NO_DUPLICATES }
 }
 
@@ -37,7 +37,7 @@ type Counted = { inLarge: number }
 const NO_DUPLICATES: Parsed['duplicates'] = []
 
 /** Colons outside strings, or -1 when the document holds something JSON.parse would read inexactly or too deep. */
-function countMembers(text: string, { numbers, nodes = Number.POSITIVE_INFINITY }: ReadOptions): number {
+function countMembers(text: string, { numbers, limit }: ReadOptions): number {
   const end = text.length
   const point = numbers === 'written' ? 0x2e : -1
   let members = 0
@@ -74,7 +74,7 @@ function countMembers(text: string, { numbers, nodes = Number.POSITIVE_INFINITY 
       if (i - start >= 15 || (next | 0x20) === 0x65 || next === point) return -1
     }
   }
-  if (values > nodes) throw tooManyValues(nodes)
+  if (limit !== undefined && values > limit.values) throw tooManyValues(limit.values)
   return members
 }
 

@@ -36,7 +36,11 @@ export type ProtobufOptions = {
 }
 
 /** The value of a message without envelope; throws ProtobufError, and a StatusError when it holds too many values. */
-export function fromProtobuf(type: AnyType, bytes: Uint8Array, { values = LIMITS.decodedNodes, given }: ProtobufOptions = {}): JsonObject {
+export function fromProtobuf(
+  type: AnyType,
+  bytes: Uint8Array,
+  { values = LIMITS.values.other.decoded.values, given }: ProtobufOptions = {},
+): JsonObject {
   if (type.shape.kind !== 'message') throw new TypeError(`a ${type.shape.kind} is no message`)
   const codec = messageCodec(type.shape)
   const slots = codec.slots()
@@ -497,7 +501,10 @@ function readRaw(reader: ProtobufReader): Json | undefined {
   if (bytes.length === 0) return undefined
   try {
     // The last value of a key that comes twice counts either way.
-    return parseJson(bytes, reader.limit === Number.POSITIVE_INFINITY ? TRUSTED : { nodes: reader.limit }).value ?? undefined
+    return (
+      parseJson(bytes, reader.limit === Number.POSITIVE_INFINITY ? TRUSTED : { limit: { values: reader.limit, keyWeight: 1 } }).value ??
+      undefined
+    )
   } catch (error) {
     if (error instanceof JsonError) throw new ProtobufError(error.message)
     throw error

@@ -32,7 +32,7 @@ export class ProtobufReader {
   #high = 0
   #wireType = 0
 
-  constructor(bytes: Uint8Array, limit: number = LIMITS.decodedNodes) {
+  constructor(bytes: Uint8Array, limit: number = LIMITS.values.other.decoded.values) {
     this.limit = limit
     this.#bytes = Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#end = bytes.byteLength

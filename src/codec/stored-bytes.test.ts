@@ -59,7 +59,13 @@ test('bytes without an empty resourceVersion have no offset', () => {
 })
 
 test('a write past the limit of one object is refused', () => {
-  assert.throws(() => encodeWrite(object({ data: { k: 'x'.repeat(9 << 20) } })), { code: 413 })
+  const limit = { values: 10_000, keyWeight: 8 }
+  assert.throws(() => encodeWrite(object({ data: { k: 'x'.repeat(9 << 20) } }), limit), { code: 413 })
+  const keys = (n: number) => Object.fromEntries(Array.from({ length: n }, (_, i) => [`${i}`, 0]))
+  assert.doesNotThrow(() => encodeWrite(object({ data: keys(1_200) }), limit))
+  assert.throws(() => encodeWrite(object({ data: keys(1_300) }), limit), { code: 413 })
+  assert.doesNotThrow(() => encodeWrite(object({ data: Array.from({ length: 9_900 }, () => 0) }), limit))
+  assert.throws(() => encodeWrite(object({ data: Array.from({ length: 10_100 }, () => 0) }), limit), { code: 413 })
 })
 
 test('numbers past the safe range are read exactly, wherever they stand', () => {

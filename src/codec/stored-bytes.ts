@@ -18,7 +18,7 @@ import { setOwn } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { tooLarge } from '../schema/status-error.ts'
-import { MANY_KEYS, tooManyValues } from './decoded-size.ts'
+import { MANY_KEYS, tooManyValues, type ValueLimit } from './decoded-size.ts'
 import { parseJson, stringifyJson } from './json.ts'
 
 const EMPTY_REVISION = Buffer.from('"resourceVersion":""')
@@ -34,20 +34,21 @@ const CLOSE_BRACKET = 0x5d
 /** The bytes to store: the resourceVersion is empty, whatever the object says. */
 export const encodeStored = (object: AnyObject): Buffer => encodeObject(object, '')
 
-/** The bytes to store for a client's write. Throws a StatusError when they are too many. */
-export function encodeWrite(object: AnyObject): Buffer {
+/** The bytes to store for a client's write. Throws a StatusError when they are too many, or hold too many values. */
+export function encodeWrite(object: AnyObject, limit: ValueLimit): Buffer {
   const bytes = encodeStored(object)
   if (bytes.byteLength > LIMITS.storedObjectBytes) throw tooLarge(`Request entity too large: limit is ${LIMITS.storedObjectBytes}`)
-  // The smallest value takes two bytes, with its comma.
-  if (bytes.byteLength > 2 * LIMITS.storedNodes && countValues(bytes) > LIMITS.storedNodes) throw tooManyValues(LIMITS.storedNodes)
+  // The smallest value takes two bytes, with its comma, and a key with its value six.
+  const leastBytes = limit.values * Math.min(2, 6 / limit.keyWeight)
+  if (bytes.byteLength > leastBytes && countValues(bytes, limit.keyWeight) > limit.values) throw tooManyValues(limit.values)
   return bytes
 }
 
 /**
  * How many values the bytes hold: each but the first of a list or mapping follows a comma; an empty one has no first. Keys of large
- * mappings count twice (`decoded-size.ts`).
+ * mappings count as several (`decoded-size.ts`).
  */
-function countValues(bytes: Uint8Array): number {
+function countValues(bytes: Uint8Array, keyWeight: number): number {
   let values = 1
   // Those of the list or mapping that is being read, and of those around it, negative for lists.
   const around: number[] = []
@@ -65,7 +66,7 @@ function countValues(bytes: Uint8Array): number {
       around.push(inside)
       inside = byte === OPEN_BRACE ? 1 : -1
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      if (inside > MANY_KEYS) values += inside
+      if (inside > MANY_KEYS) values += (keyWeight - 1) * inside
       inside = around.pop()!
     }
   }

@@ -2,6 +2,7 @@
 
 import { StatusError } from '../schema/status-error.ts'
 import type { AnyType } from '../schema/types.ts'
+import type { ValueLimit } from './decoded-size.ts'
 import { stringifyJson } from './json.ts'
 import { fromProtobuf } from './protobuf-decode.ts'
 import { ProtobufError } from './protobuf-reader.ts'
@@ -9,8 +10,8 @@ import { parseYaml, YamlError } from './yaml.ts'
 
 /** A body to read; the type of a message has to be portable to be sent to a worker (`portable-type.ts`). */
 export type TranscodeJob =
-  | { readonly format: 'yaml'; readonly bytes: Uint8Array }
-  | { readonly format: 'protobuf'; readonly bytes: Uint8Array; readonly type: AnyType }
+  | { readonly format: 'yaml'; readonly bytes: Uint8Array; readonly limit: ValueLimit }
+  | { readonly format: 'protobuf'; readonly bytes: Uint8Array; readonly limit: ValueLimit; readonly type: AnyType }
 
 /** The same as JSON, or why it cannot be that. */
 export type Transcoded =
@@ -20,8 +21,8 @@ export type Transcoded =
 
 export function transcode(job: TranscodeJob): Transcoded {
   try {
-    if (job.format === 'protobuf') return { outcome: 'json', json: Buffer.from(stringifyJson(fromProtobuf(job.type, job.bytes))) }
-    const { value, strictError } = parseYaml(job.bytes)
+    if (job.format === 'protobuf') return { outcome: 'json', json: Buffer.from(stringifyJson(messageOf(job))) }
+    const { value, strictError } = parseYaml(job.bytes, job.limit)
     return { outcome: 'json', json: Buffer.from(stringifyJson(value)), strictError }
   } catch (error) {
     if (error instanceof StatusError) return { outcome: 'too-large', message: error.message }
@@ -30,3 +31,6 @@ export function transcode(job: TranscodeJob): Transcoded {
     throw error
   }
 }
+
+const messageOf = ({ type, bytes, limit: { values } }: Extract<TranscodeJob, { format: 'protobuf' }>) =>
+  fromProtobuf(type, bytes, { values })

@@ -9,7 +9,8 @@ import { transcode } from './transcode.ts'
 import { WorkerTranscoder } from './worker-transcoder.ts'
 
 const NEVER = new AbortController().signal
-const yaml = (text: string) => ({ format: 'yaml', bytes: Buffer.from(text) }) as const
+const limit = LIMITS.values.other.decoded
+const yaml = (text: string) => ({ format: 'yaml', bytes: Buffer.from(text), limit }) as const
 /** More than a worker may spend: documents of nothing but tags. */
 const EXPENSIVE = yaml('- !!str a\n'.repeat(240_000))
 
@@ -36,7 +37,7 @@ test('types are sent along with messages', async t => {
   const { type } = resourceOf(Pod, 'k8s.io')
   const pod = { metadata: { name: 'a', labels: { b: 'c' } }, spec: { containers: [{ name: 'd', resources: { limits: { cpu: '1' } } }] } }
   const bytes = toProtobuf(type, pod)
-  const answer = await open(t).transcode({ format: 'protobuf', bytes, type: portableType(type) }, { user: 'jane', signal: NEVER })
+  const answer = await open(t).transcode({ format: 'protobuf', bytes, limit, type: portableType(type) }, { user: 'jane', signal: NEVER })
   assert.equal(answer.outcome, 'json')
   assert.deepEqual(JSON.parse(Buffer.from((answer as { json: Uint8Array }).json).toString()).spec.containers[0].resources, {
     limits: { cpu: '1' },

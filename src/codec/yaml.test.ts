@@ -3,7 +3,8 @@ import { test } from 'node:test'
 import { LIMITS } from '../lib/limits.ts'
 import { parseYaml } from './yaml.ts'
 
-const value = (text: string) => parseYaml(text).value
+const LIMIT = { values: 40_000, keyWeight: 2 }
+const value = (text: string) => parseYaml(text, LIMIT).value
 const refuses = (text: string, detail: string | RegExp) =>
   assert.throws(
     () => parseYaml(text),
@@ -142,7 +143,7 @@ test('bombs of aliases, depth and length are refused', () => {
   assert.doesNotThrow(() => value('['.repeat(LIMITS.yamlDepth) + ']'.repeat(LIMITS.yamlDepth)))
   refuses('['.repeat(LIMITS.yamlDepth + 1) + ']'.repeat(LIMITS.yamlDepth + 1), `yaml: exceeded max depth of ${LIMITS.yamlDepth}`)
   for (const text of ['['.repeat(200_000), '- '.repeat(50_000), '{a: '.repeat(50_000), '{"a":'.repeat(200_000)]) refuses(text, /max depth/)
-  assert.throws(() => value(`a: [${'x,'.repeat(LIMITS.yamlNodes)}]`), { code: 413 })
+  assert.throws(() => value(`a: [${'x,'.repeat(LIMIT.values)}]`), { code: 413 })
   assert.throws(() => value(`a: >\n${'  b\n'.repeat(LIMITS.yamlLines)}`), { code: 413 })
 })
 
@@ -179,7 +180,7 @@ test('a text of as many values as may be is read, however it is written', () => 
     'compact sequences': () => '- - - a\n',
   }
   for (const [style, text] of Object.entries(styles)) {
-    const entries = Array.from({ length: (LIMITS.yamlNodes - 10) / 4 }, (_, i) => text(i))
+    const entries = Array.from({ length: (LIMIT.values - 10) / 4 }, (_, i) => text(i))
     assert.equal(Object.keys(value(entries.join('')) as object).length, entries.length, style)
   }
 })

@@ -19,7 +19,7 @@ import { Base64Error, decodeBase64 } from '../lib/base64.ts'
 import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { tooLarge } from '../schema/status-error.ts'
-import { tooManyValues } from './decoded-size.ts'
+import { tooManyValues, type ValueLimit } from './decoded-size.ts'
 import { JsonError, parseJson } from './json.ts'
 import { yamlProblem } from './yaml-problem.ts'
 import { formatFloat, resolveScalar } from './yaml-scalar.ts'
@@ -40,9 +40,9 @@ export class YamlError extends Error {
 export type ParsedYaml = { readonly value: Json; readonly strictError: string | undefined }
 
 /** Reads the first document of a YAML text as a JSON value; throws YamlError, or a StatusError when it holds too much. */
-export function parseYaml(source: string | Uint8Array): ParsedYaml {
+export function parseYaml(source: string | Uint8Array, limit: ValueLimit = LIMITS.values.large.decoded): ParsedYaml {
   const text = typeof source === 'string' ? source : Buffer.from(source.buffer, source.byteOffset, source.byteLength).toString('utf8')
-  return parseAsJson(text) ?? new Conversion(withinLines(firstDocument(text))).result()
+  return parseAsJson(text, limit) ?? new Conversion(withinLines(firstDocument(text)), limit.values).result()
 }
 
 function withinLines(text: string): string {
@@ -53,10 +53,10 @@ function withinLines(text: string): string {
 }
 
 /** Most YAML that machines send is JSON. Undefined for all other texts, and for JSON with duplicate keys, which are reported with their line. */
-function parseAsJson(text: string): ParsedYaml | undefined {
+function parseAsJson(text: string, limit: ValueLimit): ParsedYaml | undefined {
   if (!/^\s*\{/.test(text)) return undefined
   try {
-    const parsed = parseJson(text, { nodes: LIMITS.decodedNodes })
+    const parsed = parseJson(text, { limit })
     return parsed.duplicates.length === 0 ? { value: parsed.value, strictError: undefined } : undefined
   } catch (error) {
     if (error instanceof JsonError) return undefined
@@ -100,11 +100,13 @@ class Conversion {
   /** Keys are nodes, and no values. */
   #nodes = 0
   #values = 0
+  readonly #mostValues: number
   #aliasedNodes = 0
 
-  constructor(text: string) {
+  constructor(text: string, mostValues: number) {
     this.#text = text
-    this.#events = eventsOf(text)
+    this.#mostValues = mostValues
+    this.#events = eventsOf(text, mostValues)
     const [first] = this.#events
     this.#directives = first?.type === EVENT_ID.DOCUMENT ? first.directives : []
     this.#targets = this.#resolveAliases()
@@ -119,7 +121,7 @@ class Conversion {
   }
 
   #convert(): Json {
-    if (++this.#values > LIMITS.yamlNodes) throw tooManyValues(LIMITS.yamlNodes)
+    if (++this.#values > this.#mostValues) throw tooManyValues(this.#mostValues)
     this.#count()
     const index = this.#next++
     const event = this.#events[index]!
@@ -322,19 +324,24 @@ const ALIAS_RATIO = 0.99
  */
 class NodeCountingDepth {
   #tried = 0
+  readonly #mostValues: number
+
+  constructor(mostValues: number) {
+    this.#mostValues = mostValues
+  }
 
   valueOf(): number {
-    if (++this.#tried > MAX_TRIED) throw tooManyValues(LIMITS.yamlNodes)
+    if (++this.#tried > MAX_TRIED_PER_VALUE * this.#mostValues) throw tooManyValues(this.#mostValues)
     return LIMITS.yamlDepth + 1
   }
 }
 
 /** A node is tried twice where it could be a compact collection or has properties, so this stops no text that may be read. */
-const MAX_TRIED = 5 * LIMITS.yamlNodes
+const MAX_TRIED_PER_VALUE = 5
 
-function eventsOf(text: string): Event[] {
+function eventsOf(text: string, mostValues: number): Event[] {
   try {
-    return parseEvents(text, { maxDepth: new NodeCountingDepth() as unknown as number })
+    return parseEvents(text, { maxDepth: new NodeCountingDepth(mostValues) as unknown as number })
   } catch (error) {
     if (!(error instanceof YAMLException)) throw error
     if (error.reason.startsWith('nesting exceeded')) throw tooDeep()

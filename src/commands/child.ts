@@ -9,8 +9,18 @@ export type Child = {
   kill(signal: NodeJS.Signals): void
 }
 
-export function startChild(program: string, args: readonly string[], env: Readonly<Record<string, string>>): Child {
-  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, ...env } })
+export type ChildOptions = {
+  /** Whether its output is not shown. */
+  readonly isSilent?: boolean
+}
+
+export function startChild(
+  program: string,
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  { isSilent = false }: ChildOptions = {},
+): Child {
+  const child = spawn(program, args, { stdio: isSilent ? 'ignore' : 'inherit', env: { ...process.env, ...env } })
   const exited = new Promise<number>((resolve, reject) => {
     child.once('error', (error: NodeJS.ErrnoException) =>
       reject(error.code === 'ENOENT' ? new ConfigError(`${program} is not on the PATH`) : new ConfigError(`${program}: ${error.message}`)),

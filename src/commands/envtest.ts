@@ -2,9 +2,10 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, dirname, join, posix, resolve, win32 } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { readFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
+import { IS_EXECUTABLE } from '../lib/executable.ts'
 import { makeFolders } from '../lib/folders.ts'
 import { replaceFile } from '../lib/private-files.ts'
 import { checkConfig } from '../server/config.ts'
@@ -19,9 +20,7 @@ export const envtest: Command = async args => {
   const given = readArguments(args, { flags: ['dir', 'controllers', 'nodes'], usage: USAGE })
   if (given.rest.length > 0) throw new UsageError(`what is ${given.rest[0]}? ${USAGE}`)
   const components = componentFlags(given)
-  // The command is run as `node PACKAGE/bin/keelson.js envtest`, or through npm's link to it.
-  const bin = dirname(realpathSync(process.argv[1] ?? ''))
-  const programs = programsOf({ node: process.execPath, bin, kubectl: kubectlOnPath(), components }, process.platform)
+  const programs = programsOf({ ...ownPrograms(), kubectl: kubectlOnPath(), components }, process.platform)
   const dir = given.value('dir')
   const folder = dir === undefined ? join(cacheFolder(), 'keelson', `envtest-${VERSION}-${digest(programs)}`) : resolve(dir)
   makeFolders(folder, 0o755)
@@ -44,29 +43,36 @@ function componentFlags(given: Arguments): readonly string[] {
   return flags
 }
 
+/** The commands of this package, or of the single executable. */
+function ownPrograms(): Pick<Programs, 'keelson' | 'etcd'> {
+  const node = process.execPath
+  if (IS_EXECUTABLE) return { keelson: [node], etcd: [node, 'etcd'] }
+  // The command is run as `node PACKAGE/bin/keelson.js envtest`, or through npm's link to it.
+  const bin = dirname(realpathSync(process.argv[1] ?? ''))
+  return { keelson: [node, join(bin, 'keelson.js')], etcd: [node, join(bin, 'etcd.js')] }
+}
+
 const cacheFolder = () => process.env['XDG_CACHE_HOME'] || join(homedir(), '.cache')
 const digest = (programs: object) => createHash('sha256').update(JSON.stringify(programs)).digest('hex').slice(0, 12)
 const quoted = (text: string) => `'${text.replaceAll("'", "'\\''")}'`
 
 export type Programs = {
-  /** The program of Node. */
-  readonly node: string
-  /** The folder of this package's programs. */
-  readonly bin: string
+  /** The commands of `keelson` and of the stand-in for etcd. */
+  readonly keelson: readonly string[]
+  readonly etcd: readonly string[]
   readonly kubectl: string | undefined
   /** Flags for controllers and nodes. */
   readonly components: readonly string[]
 }
 
 /** Scripts by name. Those of a Unix shell replace themselves by their program (exec), so that signals reach it. */
-export function programsOf({ node, bin, kubectl, components }: Programs, platform: NodeJS.Platform): Record<string, string> {
+export function programsOf({ keelson, etcd, kubectl, components }: Programs, platform: NodeJS.Platform): Record<string, string> {
   const isWindows = platform === 'win32'
   const { suffix, script, none } = isWindows ? COMMAND_FILES : SHELL_SCRIPTS
-  const paths = isWindows ? win32 : posix
   return {
     // No process stays behind when a harness is killed.
-    [`kube-apiserver${suffix}`]: script([node, paths.join(bin, 'keelson.js'), 'kube-apiserver', '--exit-with-parent', ...components]),
-    [`etcd${suffix}`]: script([node, paths.join(bin, 'etcd.js'), '--exit-with-parent']),
+    [`kube-apiserver${suffix}`]: script([...keelson, 'kube-apiserver', '--exit-with-parent', ...components]),
+    [`etcd${suffix}`]: script([...etcd, '--exit-with-parent']),
     [`kubectl${suffix}`]: kubectl === undefined ? none : script([kubectl]),
   }
 }

@@ -86,6 +86,74 @@ keelson faults remove ID        keelson faults clear removes all
 ${FOR_TESTS} See docs/testing-controllers.md for all fields.`,
     flags: SERVER,
   },
+  workspace: {
+    note: `keelson workspace create [NAME]       makes one and prints its kubeconfig
+keelson workspace list
+keelson workspace kubeconfig NAME     prints the kubeconfig again
+keelson workspace delete NAME         deletes it with everything in it
+
+For a server that was started with --workspaces. See docs/workspaces.md.`,
+    flags: [
+      ['--from workspace/NAME|snapshot/NAME', 'begin as a copy of another workspace, or with a snapshot of the server'],
+      ['--controllers LIST', 'controllers that run in it, as serve takes them (default: none)'],
+      ['--nodes N', 'simulated nodes in it (default 0)'],
+      ['--api SET', "built-in kinds in it: none, minimal or all (default: the server's)"],
+      ['--output FILE', 'write the kubeconfig to a file'],
+      ...SERVER,
+    ],
+  },
+  explore: {
+    note: `COMMAND is a controller, which has KUBECONFIG and KEELSON_URL in its environment. It runs beside a workload, first undisturbed and then
+again and again with one perturbation: a restart at a server that is behind (stale), an event and its opposite that are not seen
+(unobserved), kill -9 between two writes (intermediate), a conflict, a timeout with the write made or not. A final state that differs is a
+finding, and so is a broken invariant. Exits with 0 without findings, 3 with some, 1 when nothing was explored. See docs/explore.md.
+The flags of serve (keelson serve --help) are for the server, which is in memory: --apply for definitions, for example.`,
+    flags: [
+      ['--objects FILE|DIR,…', 'manifests to apply once the command runs'],
+      ['--workload COMMAND', 'a command of sh that acts as users do, with the rights of the administrator; its end is the end of a run'],
+      ['--user NAME', 'the user of the command, with the rights of its roles (default: program, who may do everything)'],
+      ['--user-agent TEXT', 'only requests with this text in their User-Agent are those of the program'],
+      ['--restart always|on-failure|never', 'when the command is started again; with never it is not killed (default on-failure)'],
+      ['--perturbations KIND,…', 'stale, unobserved, intermediate, conflict, timeout (default: all)'],
+      ['--invariants FILE', 'conditions on every final state, in YAML'],
+      ['--ignore KIND[:FIELD],…', 'differences that do not matter, such as Widget:status.attempts'],
+      ['--budget DURATION', 'when no further perturbation is begun (default 5m)'],
+      ['--seed N', 'decides the order in which perturbations are tried (default 1)'],
+      ['--only ID', 'try the perturbation of a finding alone'],
+      ['--quiet DURATION', 'a run is over when nothing has happened for this time (default 500ms)'],
+      ['--patience DURATION', 'how long nothing must happen before a difference is a finding (default 10s)'],
+      ['--show-output', 'show the output of the command and the workload'],
+      ['--verbose', 'print each perturbation when it is tried'],
+      ['--output text|json', 'for people or for programs (default text)'],
+    ],
+  },
+  record: {
+    note: `As keelson run, with the flags of serve (keelson serve --help); the server is in memory. FILE gets the state before the command, every
+change with its revision and time, the requests, the faults and their seed. Secrets are in it. Exits with the exit code of the command.`,
+    flags: [],
+  },
+  replay: {
+    note: `Starts a server with the objects, the time and the faults of a moment of a run that keelson record has kept. Without a command it is
+there to look at until Ctrl-C: no controller runs, and the clock stands still. With a command after two dashes, the server has the flags
+of the recorded one, and those that are given here. resourceVersions go on from the start of this server.`,
+    flags: [
+      ['--to REVISION', 'the moment: after this revision and before the next one (default: the last one)'],
+      ['--list', 'print the revisions, requests and faults of the run, and start nothing'],
+    ],
+  },
+  clone: {
+    note: `Reads all objects that the user of a kubeconfig may list, and changes nothing there. Here they keep their names, uids and status, without
+admission; nodes are simulated, with their names, labels, capacity and taints. Values of secrets are replaced. Serves until Ctrl-C, or as
+long as a command after two dashes runs, with KUBECONFIG in its environment. keelson reset brings the clone back to its beginning.
+The flags of serve (keelson serve --help) are for the server here, which is in memory unless --store embedded and a new --data-dir say
+otherwise.`,
+    flags: [
+      ['--from KUBECONFIG', 'the cluster to clone (default: $KUBECONFIG, or ~/.kube/config)'],
+      ['--context NAME', 'the context in it (default: the current one)'],
+      ['--include-secrets', 'clone the values of secrets, too'],
+      ['--include-webhooks', 'clone the configurations of webhooks, which cannot be reached here unless they have URLs'],
+    ],
+  },
   check: {
     note: `Checks files and folders of YAML and JSON by everything Kubernetes 1.37 checks: fields, rules, CEL, policies, quotas, Pod Security and
 deprecations. Objects are created in a server in memory that ends with the command: custom kinds are known if their definitions are among
@@ -180,9 +248,13 @@ function flagsOf(name: string): string {
 }
 
 const FLAG_WIDTH = 38
+/** Commands that take the flags of the server that they start. */
+const WITH_SERVER: ReadonlySet<string> = new Set(['run', 'explore', 'record', 'replay', 'clone'])
 /** The names of a command's flags, for completion. */
 export const flagNamesOf = (name: string): string[] =>
-  (FLAGS_OF[name]?.flags ?? []).flatMap(([flag]) => flag.match(/--[a-z0-9-]+/g) ?? []).concat(name === 'run' ? flagNamesOf('serve') : [])
+  (FLAGS_OF[name]?.flags ?? [])
+    .flatMap(([flag]) => flag.match(/--[a-z0-9-]+/g) ?? [])
+    .concat(WITH_SERVER.has(name) ? flagNamesOf('serve') : [])
 
 const flagLines = ([flag, doc]: DescribedFlag) =>
   flag.length <= FLAG_WIDTH ? `  ${flag.padEnd(FLAG_WIDTH)} ${doc}` : `  ${flag}\n  ${' '.repeat(FLAG_WIDTH)} ${doc}`

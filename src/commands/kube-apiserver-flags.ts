@@ -32,11 +32,8 @@ export const WITHOUT_MEANING = namesIn(`
 /** Flags without effect here, and the consequence for the user. */
 export const MISSED: Readonly<Record<string, string>> = {
   'admission-control': 'use --enable-admission-plugins and --disable-admission-plugins instead',
-  'authorization-policy-file': 'the authorization mode ABAC does not exist here',
-  'egress-selector-config-file': 'connections to webhooks and nodes are direct',
   'event-ttl': 'events are kept for an hour',
   'request-timeout': 'requests have a timeout of one minute, unless they ask for less',
   'service-account-jwks-uri': 'the keys of service accounts are served at /openid/v1/jwks',
-  'service-account-signing-endpoint': 'tokens are signed with --service-account-signing-key-file',
   'strict-transport-security-directives': 'no such header is sent',
 }

@@ -10,7 +10,9 @@ export type CommandStart = { readonly config: Config; readonly apply: readonly s
 /** Resolves when the manifests are applied. Throws ConfigError. */
 export async function startFor({ config, apply, flags = {} }: CommandStart): Promise<Server> {
   const kit = config.testEndpoints ? await testKit(config) : undefined
-  const server = await startServer(config, { ...kit?.parts, flags: { ...flagValues(config), ...flags } })
+  const workspaces = config.workspaces ? await workspacesOf(config, kit) : undefined
+  const endpoints = [...(kit?.parts.endpoints ?? []), ...(workspaces?.endpoints ?? [])]
+  const server = await startServer(config, { ...kit?.parts, ...workspaces, endpoints, flags: { ...flagValues(config), ...flags } })
   try {
     if (kit) await kit.begin(server, () => applyAtStart(server, apply))
     else await applyAtStart(server, apply)
@@ -21,8 +23,15 @@ export async function startFor({ config, apply, flags = {} }: CommandStart): Pro
   }
 }
 
+/** The code of workspaces is loaded only where they are wanted, too. */
+async function workspacesOf(config: Config, tests: Partial<Pick<Tests, 'kit' | 'api'>> = {}) {
+  return (await import('../workspaces/open-workspaces.ts')).openWorkspaces(config, tests).parts
+}
+
 /** A reason for the log. */
 export const NOT_APPLIED = 'the manifests of --apply could not be applied'
+
+type Tests = Awaited<ReturnType<typeof testKit>>
 
 /** The code for tests is loaded only where it is wanted. */
 async function testKit({ groupDomain }: Config) {
@@ -30,6 +39,8 @@ async function testKit({ groupDomain }: Config) {
   const { testEndpoints } = await import('../library/test-endpoints.ts')
   const kit = new TestKit()
   return {
+    kit,
+    api: (await import('../library/test-endpoints-document.ts')).TEST_API,
     parts: { ...kit.start, endpoints: testEndpoints({ kit, groupDomain }) },
     async begin(server: Server, prepare: () => Promise<void>) {
       kit.attach(server, prepare)

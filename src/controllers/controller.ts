@@ -10,6 +10,7 @@ import { type EventRecorder, eventRecorder, type RecorderOptions } from '../clie
 import { controllerIdentity, type Identity } from '../client/identity.ts'
 import type { AllHandler } from '../client/informer.ts'
 import type { QueueMetrics } from '../client/queue-metrics.ts'
+import { storedEvents } from '../client/stored-events.ts'
 import { type Again, type BackOff, WorkQueue } from '../client/work-queue.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Kind, ObjectOf } from '../schema/kind.ts'
@@ -110,7 +111,7 @@ export function startController(controller: Controller, parts: ControllerParts):
   const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity)
   const recorders: EventRecorder[] = []
   const recorderFor: ControllerContext['recorderFor'] = (as, source) => {
-    const made = eventRecorder({ client: as, ...source, onError: error => onError(error, undefined) })
+    const made = eventRecorder({ events: storedEvents(as), ...source, onError: error => onError(error, undefined) })
     recorders.push(made)
     return made
   }

@@ -1,12 +1,12 @@
 /** Deletion of a definition: its objects are deleted, and after the last one its finalizer is removed. */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../cache/caches.ts'
 import type { Change } from '../client/change.ts'
 import type { Client } from '../client/client.ts'
 import { serverIdentity } from '../client/identity.ts'
 import { type Controller, defineController, watch, watchAll } from '../controllers/controller.ts'
 import { CustomResourceDefinition, cleanupFinalizer, setCondition } from '../kinds/apiextensions/customresourcedefinition.ts'
+import { sleep } from '../lib/environment.ts'
 import { copyJson } from '../lib/json-value.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type CustomDefinition, findCondition, isTrue } from './definition.ts'

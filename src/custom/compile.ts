@@ -1,5 +1,6 @@
 /** Compiles a CustomResourceDefinition to resources, one for each version, which are served like those of built-in kinds. */
 import type { DefinitionNames, DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
+import type { Fence } from '../lib/fence.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import type { CustomSchema } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -26,7 +27,11 @@ export type Compiling = {
 }
 
 /** State of a kind that changes without new resources; running requests see it, too. */
-export type State = { terminating: boolean }
+export type State = {
+  terminating: boolean
+  /** The definition as it is now: objects are created only while it is unchanged. */
+  readonly fence: () => Fence
+}
 
 /** The resources of one definition. */
 export type CompiledKind = {
@@ -158,6 +163,7 @@ function customSchemaOf(
     },
     beforeCreate(name) {
       if (state.terminating) throw forbiddenRequest(subject, name, 'create not allowed while custom resource definition is terminating')
+      return state.fence()
     },
   }
 }
@@ -190,9 +196,9 @@ type Publishing = {
 }
 
 /** The OpenAPI schema of a version, with its selectable fields. */
-function published({ structural, preserve }: VersionSchema, { version, metadata, selectable }: Publishing): JsonObject {
+function published({ described, preserve }: VersionSchema, { version, metadata, selectable }: Publishing): JsonObject {
   if (preserve && version === 2) return { type: 'object' }
-  const schema = publishedSchema(structural, { version, metadata })
+  const schema = publishedSchema(described, { version, metadata })
   if (version === 2 || selectable.length === 0) return schema
   return { ...schema, 'x-kubernetes-selectable-fields': selectable.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, '') })) }
 }

@@ -16,9 +16,12 @@ import { stringifyJson } from '../codec/json.ts'
 import { type Controller, type ControllerContext, defineController, watch } from '../controllers/controller.ts'
 import { validateCABundle } from '../kinds/apiextensions/conversion-rules.ts'
 import { CustomResourceDefinition } from '../kinds/apiextensions/customresourcedefinition.ts'
+import type { Fence } from '../lib/fence.ts'
 import type { Json } from '../lib/json-value.ts'
 import type { Catalog } from '../registry/catalog.ts'
 import { refTo } from '../schema/refs.ts'
+import { keyOf } from '../schema/resource.ts'
+import { noSuchResource } from '../schema/status-error.ts'
 import { cleanupController } from './cleanup.ts'
 import { type CompiledKind, type Converter, compileDefinition, type State } from './compile.ts'
 import { type CustomDefinition, isEstablished, isTerminating } from './definition.ts'
@@ -127,7 +130,7 @@ class CustomKinds {
     if (this.#installed.get(name)?.uid !== metadata.uid) this.#uninstall(name)
     const former = this.#installed.get(name)
     const terminating = isTerminating(definition)
-    const state = former?.state ?? { terminating }
+    const state = former?.state ?? { terminating, fence: () => this.#fenceOf(name, metadata.uid!) }
     if (state.terminating !== terminating) {
       state.terminating = terminating
       catalog.touch()
@@ -142,6 +145,13 @@ class CustomKinds {
       this.#installed.set(name, { ...compiled, served, uid: metadata.uid!, content, state, isPublished: false })
       if (isStored) this.publish(name)
     })
+  }
+
+  /** A condition of every creation: an object that is on its way while the definition is deleted is not stored any more. */
+  #fenceOf(name: string, uid: string): Fence {
+    const current = this.#definitions.get({ name })
+    if (current?.metadata.uid !== uid) throw noSuchResource()
+    return { key: keyOf(this.#definitions.resource, '', name), modified: Number(current.metadata.resourceVersion) }
   }
 
   #uninstall(name: string): void {

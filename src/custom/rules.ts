@@ -15,10 +15,10 @@ type Parameters = { readonly schema: VersionSchema; readonly scale: DefinitionSu
 
 /** Rules on a whole object, or on one of which only the status was written. */
 export function objectRules({ schema, scale }: Parameters, subresource?: 'status'): Rule<AnyObject> {
-  return (object, _, { old, budget }, found) => {
+  return (object, _, { old, budget, isLarge }, found) => {
     const wanted = scale && subresource === undefined ? [...checkWanted(scale, object)] : []
     const also = scale ? [...wanted, ...checkObserved(scale, object)] : []
-    return validateObject(schema.structural, contentOf(object), { budget, found, old: old && contentOf(old), also, subresource })
+    return validateObject(schema.structural, contentOf(object), { budget, found, old: old && contentOf(old), also, subresource, isLarge })
   }
 }
 

@@ -26,6 +26,12 @@ export class VersionSchema {
     this.preserve = preserve
   }
 
+  /** The schema as OpenAPI publishes it, for which it need not be compiled. */
+  get described(): Pick<Structural, 'source' | 'preserve'> {
+    const source = this.#source ?? {}
+    return { source, preserve: source['x-kubernetes-preserve-unknown-fields'] === true }
+  }
+
   get structural(): Structural {
     this.#structural ??= compileSchema(this.#source)
     return this.#structural

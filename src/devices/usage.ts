@@ -47,6 +47,15 @@ export class DeviceUsage {
     return this.#devices.get(device)
   }
 
+  /** A device of an allocation that is used by more claims than may: it was given to one alone, and others use it, too. */
+  givenTwice(results: Results): string | undefined {
+    for (const result of results) {
+      const use = result.adminAccess ? undefined : this.#devices.get(deviceId(result))
+      if (use && (use.exclusive > 1 || (use.exclusive > 0 && use.shares > 0))) return `${result.driver}/${result.pool}/${result.device}`
+    }
+    return undefined
+  }
+
   /** Moves whenever something is taken from a pool or given back. */
   versionOf(pool: string): number {
     return this.#versions.get(pool) ?? 0

@@ -5,7 +5,7 @@
  *     /core/configmaps/default/a         /configmaps/default/a               protobuf in an envelope
  *     /core/services/default/a           /services/specs/default/a           the same
  *     /apiextensions.k8s.io/…/ws.x.org   the same                            JSON, in v1beta1
- *     /x.org/ws/default/a                the same                            JSON, in the version of its definition
+ *     /x.org/ws/default/a                the same                            JSON, in the version of its definition; CBOR behind its gate
  *     /ranges/servicenodeports           the same                            protobuf of a kind that is not served
  *     /masterleases/10.0.0.1             the same                            protobuf of Endpoints: the addresses of servers
  *     /keelson/identity                  the same                            as it is: kube-apiserver reads nothing there
@@ -15,6 +15,9 @@
  * A record holds no more than kube-apiserver would have written: what a gate or a version of this server keeps beyond that would be
  * lost when kube-apiserver writes the object. Of fields that it does not know nothing is left after the next write, as there.
  */
+import { isSelfDescribed } from '../codec/cbor.ts'
+import { decodeCbor } from '../codec/cbor-decode.ts'
+import { encodeSortedCbor } from '../codec/cbor-encode.ts'
 import { parseJson } from '../codec/json.ts'
 import { encodeStored, parseObject } from '../codec/stored-bytes.ts'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
@@ -32,25 +35,29 @@ export type FormatOptions = {
   readonly resources: Iterable<Resource>
   readonly groupDomain: string
   readonly now: () => Date
+  /** Whether a feature gate is on; without it, none is. */
+  readonly gate?: (name: string) => boolean
 }
 
 /** One kind with the places of its records. */
 type Kept = { readonly prefix: string; readonly namespaced: boolean; readonly layout: Layout; readonly kind: StoredKind }
 
-export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions): RecordFormat {
+export function kubernetesFormat({ resources, groupDomain, now, gate = () => false }: FormatOptions): RecordFormat {
   const byPrefix = new Map<string, Kept>()
   const byBase = new Map<string, Kept>()
   for (const resource of resources) {
     if (resource.def.custom || resource.def.virtual) continue
-    const kept = keptOf(resource, { groupDomain, now })
+    const kept = keptOf(resource, { groupDomain, now, gate })
     byPrefix.set(resource.prefix, kept)
     byBase.set(kept.layout.base, kept)
   }
+  const storesCbor = gate('CBORServingAndStorage')
+  const custom = storesCbor ? CUSTOM_CBOR : CUSTOM_JSON
   const endpoints = byPrefix.get('/core/endpoints/')?.kind ?? AS_IS
   const kindBeside = (key: string): StoredKind => {
     if (key === NODE_PORTS) return NODE_PORT_RANGE
     if (key.startsWith(SERVER_ADDRESSES)) return endpoints
-    return key.startsWith(OWN) || isOwnElsewhere(key) ? AS_IS : CUSTOM
+    return key.startsWith(OWN) || isOwnElsewhere(key) ? AS_IS : custom
   }
   const kindOf = (key: string): StoredKind => byPrefix.get(resourceOf(key))?.kind ?? kindBeside(key)
 
@@ -91,13 +98,15 @@ export function kubernetesFormat({ resources, groupDomain, now }: FormatOptions)
     decode(records) {
       return records.map(({ key, stored }) => kindOf(key).decode(stored))
     },
+    mayBeStale: key => storesCbor && kindOf(key) === custom,
+    isStale: ({ stored }) => !isSelfDescribed(stored),
   }
 }
 
-function keptOf(resource: Resource, { groupDomain, now }: Pick<FormatOptions, 'groupDomain' | 'now'>): Kept {
+function keptOf(resource: Resource, { groupDomain, now, gate }: Required<Omit<FormatOptions, 'resources'>>): Kept {
   const { prefix, namespaced, def, versions } = resource
   const layout = layoutOf(resource)
-  const setDefaults = def.defaults && ((object: AnyObject) => def.defaults!(object, { now: now(), groupDomain }))
+  const setDefaults = def.defaults && ((object: AnyObject) => def.defaults!(object, { now: now(), groupDomain, gate }))
   return { prefix, namespaced, layout, kind: storedKind(resource, { layout, versions, ...(setDefaults && { setDefaults }) }) }
 }
 
@@ -128,17 +137,17 @@ const NODE_PORT_RANGE = storedKind(
   { layout: { base: '/ranges/', encoding: 'protobuf', apiVersion: 'v1', alsoWrittenAs: [] } },
 )
 
-/** Objects of custom kinds are what their definition says, which may not be known yet. */
-const CUSTOM: StoredKind = {
+/** Objects of custom kinds are what their definition says, which may not be known yet. Both encodings are read, whatever is written. */
+const customKind = (encode: (value: JsonObject) => Uint8Array): StoredKind => ({
   encode(value, object = parseObject(bytesOf(value))) {
     const { metadata, ...others } = object
     const { resourceVersion: _, selfLink: __, ...kept } = metadata
-    return mapJson({ ...others, metadata: kept } as unknown as JsonObject)
+    return encode({ ...others, metadata: kept } as unknown as JsonObject)
   },
   decode(stored): Decoded {
     let value: unknown
     try {
-      value = parseJson(stored).value
+      value = isSelfDescribed(stored) ? decodeCbor(stored) : parseJson(stored).value
     } catch (error) {
       return { fault: (error as Error).message }
     }
@@ -146,4 +155,7 @@ const CUSTOM: StoredKind = {
     const object = value as unknown as AnyObject
     return { value: encodeStored(object), object }
   },
-}
+})
+
+const CUSTOM_JSON = customKind(mapJson)
+const CUSTOM_CBOR = customKind(encodeSortedCbor)

@@ -5,10 +5,11 @@
 import { isServedApart, type Resource, recordsPath } from '../schema/resource.ts'
 
 /**
- * Versions in which records may still be, from before the stored one was, and which no release serves any more. Each has the same fields under the same numbers as the
- * version that is served. Records in others are not read; kube-apiserver of the version that wrote them can rewrite them.
+ * Other versions in which records may be: from before the stored one was, which no release serves any more, or from a later release, which
+ * stores another. The stored version has their fields under the same numbers. Records in others are not read; kube-apiserver of the version
+ * that wrote them can rewrite them.
  */
-const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
+const READABLE_VERSIONS: Readonly<Record<string, readonly string[]>> = {
   certificatesigningrequests: ['v1beta1'],
   clusterrolebindings: ['v1beta1'],
   clusterroles: ['v1beta1'],
@@ -24,6 +25,7 @@ const FORMER_VERSIONS: Readonly<Record<string, readonly string[]>> = {
   ipaddresses: ['v1alpha1'],
   leases: ['v1beta1'],
   mutatingwebhookconfigurations: ['v1beta1'],
+  podcertificaterequests: ['v1'],
   poddisruptionbudgets: ['v1beta1'],
   priorityclasses: ['v1alpha1', 'v1beta1'],
   prioritylevelconfigurations: ['v1beta3'],
@@ -56,7 +58,7 @@ export function layoutOf(resource: Resource): Layout {
   const { group, version, plural, def } = resource
   const named = (v: string) => (group === '' ? v : `${group}/${v}`)
   const stored = def.storedAs?.version ?? version
-  const others = [version, ...Object.keys(def.otherVersions ?? {}), ...(FORMER_VERSIONS[plural] ?? [])].filter(v => v !== stored)
+  const others = [version, ...Object.keys(def.otherVersions ?? {}), ...(READABLE_VERSIONS[plural] ?? [])].filter(v => v !== stored)
   return {
     base: recordsPath(resource),
     encoding: isServedApart(resource) ? 'json' : 'protobuf',

@@ -27,7 +27,8 @@ const recorded = ['objects.jsonl', 'on-request.jsonl'].flatMap(file =>
 )
 
 const catalog = new Catalog(resourcesOf(everyKind, 'k8s.io'))
-const format = kubernetesFormat({ resources: catalog.storedResources(), groupDomain: 'k8s.io', now: () => new Date(0) })
+const options = { resources: [...catalog.storedResources()], groupDomain: 'k8s.io', now: () => new Date(0) }
+const format = kubernetesFormat(options)
 /**
  * Defaults that kube-apiserver fills in only when it reads a record, and writes from then on: a new claim is stored without the phase that it
  * is served with.
@@ -129,7 +130,6 @@ test('every resource has the place, encoding and version that kube-apiserver has
 test('places that are not known have no key', () => {
   for (const place of [
     '/masterleases/a/b',
-    '/podgroups/kube-system/a',
     '/pods/default',
     '/pods/default/a/b',
     '/pods//a',
@@ -328,6 +328,35 @@ test('a definition from before there were lists of versions is read', () => {
     conversion: { strategy: 'None' },
     preserveUnknownFields: true,
   })
+})
+
+test('a custom object that kube-apiserver stored as CBOR is read with or without the gate, and written so with it', async () => {
+  const line = JSON.parse(readFileSync(new URL('cbor.jsonl', folder), 'utf8')) as Recorded
+  const stored = Buffer.from(line.value, 'base64')
+  const place = placeOf(line.key)
+  const key = format.keyAt(place)!
+  const { served } = line
+  const shown = (value: Uint8Array) => {
+    const object = parseObject(value)
+    return { ...object, metadata: { ...object.metadata, resourceVersion: served.metadata.resourceVersion } }
+  }
+  const value = heldBy(place, stored)
+  assert.deepEqual(shown(value), served)
+  const withCbor = kubernetesFormat({ ...options, gate: name => name === 'CBORServingAndStorage' })
+  assert.equal(Buffer.from(await withCbor.encode(key, value)).toString('base64'), line.value)
+  // Both read what the other writes.
+  const json = Buffer.from(await format.encode(key, value))
+  assert.equal(json[0], '{'.charCodeAt(0))
+  const [fromJson] = await withCbor.decode([{ key, stored: json }])
+  assert.deepEqual(shown((fromJson as { value: Uint8Array }).value), served)
+  // A write without a change replaces the other encoding, and nothing but that.
+  assert.deepEqual(
+    [withCbor.mayBeStale!(key), format.mayBeStale!(key), withCbor.mayBeStale!('/core/configmaps/default/a')],
+    [true, false, false],
+  )
+  assert.deepEqual([await withCbor.isStale!({ key, stored: json }), await withCbor.isStale!({ key, stored })], [true, false])
+  for (const broken of ['d9d9f7', 'd9d9f780', 'd9d9f7a2416101416102', 'd9d9f7a0'])
+    assert.ok(faultOf(key, Buffer.from(broken, 'hex')), broken)
 })
 
 test('an object of a custom kind is written as a map of Go', async () => {

@@ -35,6 +35,12 @@ export class Faults {
   /** Writes under way. */
   readonly #writes = new Set<Promise<unknown>>()
   readonly #pauses = new Pauses()
+  #observer = () => {}
+
+  /** Calls a function after each change of the faults or their seed. */
+  observe(observer: () => void): void {
+    this.#observer = observer
+  }
 
   /** Adds a fault; the returned function removes it. Throws FaultError when it is invalid. */
   add(fault: Fault): () => void {
@@ -61,6 +67,7 @@ export class Faults {
     const left = this.#entries.filter(entry => entry.id !== id)
     const isFound = left.length < this.#entries.length
     this.#entries = left
+    if (isFound) this.#observer()
     return isFound
   }
 
@@ -69,12 +76,14 @@ export class Faults {
     this.#entries = []
     this.#added = 0
     this.#pauses.wakeAll()
+    this.#observer()
   }
 
   /** Restarts the random sequences: from here on the same requests in the same order are struck by the same faults. */
   seed(seed: number): void {
     this.#seed = seed
     for (const entry of this.#entries) entry.random = this.#randomOf(entry.ordinal)
+    this.#observer()
   }
 
   get currentSeed(): number {
@@ -100,6 +109,7 @@ export class Faults {
     const ordinal = this.#added++
     const entry = { id: String(++this.#ids), ordinal, fault, random: this.#randomOf(ordinal), seen: 0, hits: 0 }
     this.#entries.push(entry)
+    this.#observer()
     return entry
   }
 

@@ -1,5 +1,6 @@
 /** Delays that the end of the server, or of the waiting request, cuts short: no timer is left behind. */
 import type { Cancellation } from '../lib/cancellation.ts'
+import { startTimer, stopTimer } from '../lib/environment.ts'
 
 export class Pauses {
   readonly #wakes = new Set<() => void>()
@@ -10,12 +11,12 @@ export class Pauses {
     if (this.#isOver || gone?.aborted) return Promise.resolve()
     return new Promise(resolve => {
       const wake = () => {
-        clearTimeout(timer)
+        stopTimer(timer)
         this.#wakes.delete(wake)
         gone?.removeEventListener('abort', wake)
         resolve()
       }
-      const timer = setTimeout(wake, ms)
+      const timer = startTimer(wake, ms)
       this.#wakes.add(wake)
       gone?.addEventListener('abort', wake)
     })

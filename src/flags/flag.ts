@@ -46,6 +46,9 @@ export const text = (setting: Setting<string>): ReadFlag => last(setting, value 
 /** A file name or the like; empty means unset. */
 export const name = (setting: Setting<string | undefined>): ReadFlag => last(setting, value => value || undefined)
 
+/** Parts that are separated by commas, in one text; repeated flags add up. */
+export const joined = (setting: Setting<string>): ReadFlag => every(setting, values => items(values).join(','))
+
 /** A list: values are separated by commas, repeated flags add up, and the list may be empty. */
 export const list = (setting: Setting<readonly string[]>): ReadFlag => every(setting, items)
 

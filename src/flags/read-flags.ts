@@ -42,7 +42,8 @@ export function readServeFlags(args: readonly string[], own: Partial<Config> = {
 export const readFlags = (args: readonly string[]): Config => readServeFlags(args).config
 
 /** Throws ConfigError where several processes could not serve as one. */
-function checkShareable({ store, enableFaultInjection, testEndpoints }: Config): void {
+function checkShareable({ store, enableFaultInjection, testEndpoints, localImages, workspaces }: Config): void {
+  if (workspaces) throw new ConfigError('--processes: workspaces are in the memory of one process; leave out --processes or --workspaces')
   if (store === 'memory')
     throw new ConfigError('--processes: a store in memory belongs to one process; use --store embedded or etcd, or leave --processes out')
   if (enableFaultInjection)
@@ -50,6 +51,10 @@ function checkShareable({ store, enableFaultInjection, testEndpoints }: Config):
   if (testEndpoints)
     throw new ConfigError(
       '--processes: the clock and the state of tests are those of one process; leave out --processes or --test-endpoints',
+    )
+  if (localImages.length > 0)
+    throw new ConfigError(
+      '--processes: logs and sessions of local processes are those of one process; leave out --processes or --local-image',
     )
 }
 

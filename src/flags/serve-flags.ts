@@ -11,6 +11,7 @@ import {
   every,
   type Flag,
   items,
+  joined,
   last,
   list,
   name,
@@ -196,6 +197,12 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: name('serviceAccountSigningKeyFile'),
   },
   {
+    name: 'service-account-signing-endpoint',
+    takes: 'PATH',
+    doc: 'Unix socket of an external signer of service account tokens (v1.ExternalJWTSigner), instead of keys',
+    read: name('serviceAccountSigningEndpoint'),
+  },
+  {
     name: 'service-account-key-file',
     takes: 'FILE',
     doc: 'PEM of additional keys, public or private, that verify service account tokens; may be repeated',
@@ -329,7 +336,7 @@ const SERVER_FLAGS: readonly Flag[] = [
   {
     name: 'authorization-mode',
     takes: 'LIST',
-    doc: 'authorizers, in order: RBAC (default), Node, Webhook, AlwaysAllow, AlwaysDeny',
+    doc: 'authorizers, in order: RBAC (default), Node, Webhook, ABAC, AlwaysAllow, AlwaysDeny',
     read: list('authorizationMode'),
   },
   {
@@ -337,6 +344,18 @@ const SERVER_FLAGS: readonly Flag[] = [
     takes: 'FILE',
     doc: 'AuthorizationConfiguration: authorizers, instead of --authorization-mode; changes take effect at once',
     read: name('authorizationConfig'),
+  },
+  {
+    name: 'egress-selector-config-file',
+    takes: 'FILE',
+    doc: 'EgressSelectorConfiguration: proxies through which the server connects to the cluster, the control plane and etcd',
+    read: name('egressSelectorConfigFile'),
+  },
+  {
+    name: 'authorization-policy-file',
+    takes: 'FILE',
+    doc: 'policies of --authorization-mode ABAC, one JSON object a line',
+    read: name('authorizationPolicyFile'),
   },
   {
     name: 'authorization-webhook-config-file',
@@ -372,25 +391,31 @@ const SERVER_FLAGS: readonly Flag[] = [
     name: 'feature-gates',
     takes: 'A=BOOL,…',
     doc: 'turn Kubernetes features on or off',
-    read: every('featureGates', values => items(values).join(',')),
+    read: joined('featureGates'),
+  },
+  {
+    name: 'api',
+    takes: 'SET',
+    doc: 'built-in kinds to serve: all; minimal, for kinds of your own with service accounts, admission and quotas; none, only what no server can leave out; see docs/own-kinds.md (default all)',
+    read: oneOf('api', ['none', 'minimal', 'all']),
   },
   {
     name: 'runtime-config',
     takes: 'KEY=BOOL,…',
     doc: 'versions and resources of the API to turn on or off: GROUP/VERSION, GROUP/VERSION/RESOURCE, api/all, api/ga, api/beta, api/alpha (default: the stable versions)',
-    read: every('runtimeConfig', values => items(values).join(',')),
+    read: joined('runtimeConfig'),
   },
   {
     name: 'emulated-version',
     takes: 'VERSION',
     doc: 'release of Kubernetes whose versions and feature gates are served, 1.34 to 1.37 (default 1.37)',
-    read: every('emulatedVersion', values => items(values).join(',')),
+    read: joined('emulatedVersion'),
   },
   {
     name: 'min-compatibility-version',
     takes: 'VERSION',
     doc: 'oldest release that must be able to read the records (default: the one before the emulated release)',
-    read: every('minCompatibilityVersion', values => items(values).join(',')),
+    read: joined('minCompatibilityVersion'),
   },
   {
     name: 'emulation-forward-compatible',
@@ -429,6 +454,18 @@ const SERVER_FLAGS: readonly Flag[] = [
     takes: 'DRIVER=COUNT,…',
     doc: 'devices of each simulated node, such as gpu.example.com=8,model=A100,capacity.memory=80Gi; with shared, several claims can use one; with partitions=4, claims can use parts of one; may be repeated for other drivers',
     read: repeated('nodeDevices'),
+  },
+  {
+    name: 'local-image',
+    takes: 'IMAGE=COMMAND',
+    doc: 'containers of the image on simulated nodes run as processes of this machine, with the rights of the user of this server, such as example.com/manager=./bin/manager; may be repeated for other images',
+    read: repeated('localImages'),
+  },
+  {
+    name: 'node-plugins',
+    takes: 'DIR',
+    doc: 'directory with sockets of plugins, such as CSI drivers, that simulated nodes register as kubelets do; those in a folder with the name of a node belong to it',
+    read: name('nodePlugins'),
   },
   {
     name: 'kubelet-certificate-authority',
@@ -563,6 +600,12 @@ const SERVER_FLAGS: readonly Flag[] = [
     read: name('admissionControlConfigFile'),
   },
   {
+    name: 'scheduler-config-file',
+    takes: 'FILE',
+    doc: 'configuration of the scheduler: a KubeSchedulerConfiguration, as --config of kube-scheduler',
+    read: name('schedulerConfigFile'),
+  },
+  {
     name: 'horizontal-pod-autoscaler-sync-period',
     takes: 'DURATION',
     doc: 'how often HorizontalPodAutoscalers are evaluated (default 15s)',
@@ -691,6 +734,13 @@ const SERVER_FLAGS: readonly Flag[] = [
     doc: 'let administrators save, restore and reset the state and set the clock over HTTP, for tests: /keelson/v1/, see docs/testing-controllers.md; not with etcd (default false; true for keelson run)',
     isSwitch: true,
     read: bool('testEndpoints'),
+  },
+  {
+    name: 'workspaces',
+    takes: 'BOOL',
+    isSwitch: true,
+    doc: 'let administrators make isolated API servers at /workspaces/NAME, in memory: /keelson/v1/workspaces, see docs/workspaces.md; not with etcd or several processes (default false)',
+    read: bool('workspaces'),
   },
   {
     name: 'max-requests-inflight',

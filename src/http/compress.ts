@@ -10,11 +10,15 @@ const gzipWhole = promisify(gzip)
 const OPTIONS = { level: 1 }
 
 /** The response, compressed if it is large enough. */
-export function compress(request: Request, response: Response): Response | Promise<Response> {
+export function compress(
+  request: Request,
+  response: Response,
+  { gate }: { readonly gate: (name: string) => boolean },
+): Response | Promise<Response> {
   const { body } = response
   const size = body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? Number.POSITIVE_INFINITY) : 0
   if (size <= LIMITS.gzipBytes || response.headers['content-encoding'] !== undefined || !acceptsGzip(request)) return response
-  return zipped(response)
+  return gate('APIResponseCompression') ? zipped(response) : response
 }
 
 async function zipped(response: Response): Promise<Response> {

@@ -1,4 +1,5 @@
 /** Encodes results of the registry; objects and lists are sent as they are stored wherever possible. */
+import { CBOR } from '../codec/cbor.ts'
 import { parseJson, prettyChunks, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { itemBytes } from '../codec/list-item.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
@@ -11,6 +12,7 @@ import type { Result } from '../registry/api.ts'
 import { internalType } from '../registry/claimed-kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
+import { cborResponse } from './encode-cbor.ts'
 import { protobufResponse } from './encode-protobuf.ts'
 import { listBody, listItem, listMetaOf } from './list-body.ts'
 import { compactList, documentBody, type ListDocument, prettyList, YIELD_POINT, yamlList } from './list-document.ts'
@@ -41,7 +43,8 @@ function unwarned(result: Exclude<Result, { type: 'forward' | 'session' }>, form
   checkShape(result, format.shape)
   if (result.type === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
     return { status: 200, headers: { 'content-type': 'application/json' }, body: listBody(result.resource, result.items, result.meta) }
-  return format.mediaType === PROTOBUF ? protobufResponse(result, format.shape) : textResponse(result, format, now)
+  if (format.mediaType === PROTOBUF) return protobufResponse(result, format.shape)
+  return format.mediaType === CBOR ? cborResponse(result, format.shape) : textResponse(result, format, now)
 }
 
 /** The response of a node: whole, or chunk by chunk as it arrives. */

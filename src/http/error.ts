@@ -1,4 +1,6 @@
 /** Errors as responses: each is a Status object in a media type that the client accepts. */
+import { CBOR } from '../codec/cbor.ts'
+import { encodeCbor } from '../codec/cbor-encode.ts'
 import { stringifyJson, stringifyPretty } from '../codec/json.ts'
 import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
@@ -44,9 +46,11 @@ function limited(details: StatusDetails): StatusDetails {
 }
 
 /** The response to a request that failed. Internal errors are logged, and sent without their details. */
-export async function errorResponse(thrown: unknown, { request, id }: Exchange, log: Log): Promise<Response> {
-  return statusResponse(thrown instanceof StatusError ? thrown : unexpected(thrown, id, log), request)
+export async function errorResponse(thrown: unknown, { request, id }: Exchange, { log, served }: ErrorParts): Promise<Response> {
+  return statusResponse(thrown instanceof StatusError ? thrown : unexpected(thrown, id, log), request, served)
 }
+
+type ErrorParts = { readonly log: Log; readonly served: readonly MediaType[] }
 
 /** The response with the `Status` of an error, in one of the media types of errors, or of those that a path has. */
 export async function statusResponse(error: StatusError, request: Request, served?: readonly MediaType[]): Promise<Response> {
@@ -72,6 +76,7 @@ export const protobufStatusOf = (status: JsonObject) => envelope({ kind: 'Status
 
 async function write(status: JsonObject, mediaType: MediaType, pretty: boolean): Promise<Uint8Array> {
   if (mediaType === PROTOBUF) return protobufStatusOf(status)
+  if (mediaType === CBOR) return encodeCbor(status)
   if (mediaType === 'application/yaml') return Buffer.from((await import('../codec/yaml-writer.ts')).stringifyYaml(status))
   return Buffer.from(pretty ? stringifyPretty(status) : `${stringifyJson(status)}\n`)
 }

@@ -1,7 +1,7 @@
 /** One request and its state while it is handled. */
 
-import { randomUUID } from 'node:crypto'
 import type { RequestAudit } from '../audit/request-audit.ts'
+import { newUuid } from '../lib/environment.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
@@ -50,7 +50,7 @@ export type Handler = (exchange: Exchange) => MaybePromise<Response>
 /** Routes a request and assigns an id; a client may send its own. */
 export function openExchange(request: Request, router: Router): Exchange {
   const sent = header(request.headers, 'audit-id')
-  const id = sent !== undefined && sent.length <= LIMITS.auditIdLength && /^[\w.:-]+$/.test(sent) ? sent : randomUUID()
+  const id = sent !== undefined && sent.length <= LIMITS.auditIdLength && /^[\w.:-]+$/.test(sent) ? sent : newUuid()
   return {
     request,
     route: router.find(request.method, request.target),

@@ -2,7 +2,14 @@
  * Forwards requests to a kubelet, a pod or another API server, and their responses: bodies are streamed both ways, and upgraded connections
  * (WebSocket, SPDY) are tunnelled.
  */
-import { type Agent, type ClientRequest, request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import {
+  type Agent,
+  type ClientRequest,
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  Agent as PlainAgent,
+} from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { posix } from 'node:path'
 import type { Duplex } from 'node:stream'
@@ -11,6 +18,7 @@ import { escapePath } from '../lib/url.ts'
 import type { Call, Upstream, UpstreamTls } from '../registry/api.ts'
 import { badRequest, internalError, StatusError, unavailable } from '../schema/status-error.ts'
 import { AddressNotAllowed, type Destination } from '../transport/destination.ts'
+import type { Dial, DialTarget } from '../transport/egress.ts'
 import { trustingAgent } from '../transport/trusting-agent.ts'
 import { goMessage } from '../transport/webhook-transport.ts'
 import { header, type Outlet, type Request, type RequestHeaders, type Response, type ResponseHeaders } from './message.ts'
@@ -19,7 +27,7 @@ import { collect } from './streams.ts'
 export async function forward(request: Request, call: Call, upstream: Upstream): Promise<Response> {
   const isUpgrade = request.upgrade !== undefined
   if (upstream.isUpgrade && !isUpgrade) throw badRequest('Upgrade request required')
-  const { host, port, lookup, tls } = upstream
+  const { host, port, lookup, dial, tls } = upstream
   const rest = call.query.get('path') ?? ''
   const query = queryOf(request.target)
   // Links of a page are relative to its folder.
@@ -28,7 +36,7 @@ export async function forward(request: Request, call: Call, upstream: Upstream):
   const path = upstream.path ?? escapePath(cleanPath(rest)) + query
   const url = `${originOf(upstream)}${path}`
   const failed = (error: Error) => failureToConnect(error, { upstream, url, isUpgrade })
-  const answer = await exchangeWith(request, { host, port, lookup, tls, path, agent: false }, failed)
+  const answer = await exchangeWith(request, { host, port, lookup, dial, tls, path, agent: false }, failed)
   if (answer.type === 'upgraded') return tunnel(answer)
   const { message } = answer
   const status = message.statusCode ?? 502
@@ -82,10 +90,20 @@ export const streamed = (message: IncomingMessage, headers: ResponseHeaders): Re
 })
 
 /** Host, port and path are never joined to a URL: a path from a client cannot lead to another host. */
-function send(request: Request, { host, port, lookup, path, tls, agent, isSecure, headers: more }: Target): ClientRequest {
+function send(request: Request, { host, port, lookup, dial, path, tls, agent, isSecure, headers: more }: Target): ClientRequest {
   const { method } = request
   const headers = { ...requestHeaders(request), ...more }
-  const options = { host, port, ...(lookup && { lookup }), path, method, headers, agent, timeout: LIMITS.connectMs }
+  const options = {
+    host,
+    port,
+    ...(lookup && { lookup }),
+    path,
+    method,
+    headers,
+    agent: !tls && !isSecure && dial ? dialingAgent(dial, { host, port, lookup }) : agent,
+    timeout: LIMITS.connectMs,
+    ...(dial && { dial }),
+  }
   const outgoing = tls || isSecure ? httpsRequest({ ...options, agent: tls ? agentFor(host, tls) : agent }) : httpRequest(options)
   const connected = () => outgoing.setTimeout(0)
   outgoing.once('socket', socket =>
@@ -98,6 +116,13 @@ function send(request: Request, { host, port, lookup, path, tls, agent, isSecure
   if (body && request.upgrade === undefined) body.pipe(outgoing)
   else outgoing.end()
   return outgoing
+}
+
+/** An agent for one connection that is not direct. */
+function dialingAgent(dial: Dial, target: DialTarget): PlainAgent {
+  const agent = new PlainAgent({ keepAlive: false })
+  agent.createConnection = () => dial(target)
+  return agent
 }
 
 /** An agent for one connection, to a server that is trusted according to `tls`. */

@@ -6,8 +6,9 @@ import { ObjectMeta } from '../schema/object-meta.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { message, raw, string } from '../schema/types.ts'
 import { parseAccept } from './accept.ts'
-import { acceptsGzip, bodyType, negotiate, negotiateError } from './negotiate.ts'
+import { acceptsGzip, bodyType, negotiate, negotiateError, servedMedia } from './negotiate.ts'
 
+const media = (groupDomain = 'k8s.io', ...gates: string[]) => servedMedia({ groupDomain, gate: name => gates.includes(name) })
 const secrets = find(testCatalog(), 'secrets')
 const callOf = (verb: Call['verb'], query = ''): Call => ({
   verb,
@@ -18,7 +19,7 @@ const callOf = (verb: Call['verb'], query = ''): Call => ({
   query: new URLSearchParams(query),
 })
 const formatOf = (accept: string | undefined, verb: Call['verb'] = 'get', query = '') =>
-  negotiate(testRequest('/', { headers: accept === undefined ? {} : { accept } }), callOf(verb, query), 'meta.k8s.io')
+  negotiate(testRequest('/', { headers: accept === undefined ? {} : { accept } }), callOf(verb, query), media())
 const refusal = (run: () => unknown): StatusError => {
   try {
     run()
@@ -68,12 +69,12 @@ test('a kind without wire numbers has no protobuf form but its metadata', () => 
   const type = message('Widget', { kind: [0, string], apiVersion: [0, string], metadata: [1, ObjectMeta], spec: [0, raw] })
   const call = { ...callOf('get'), resource: { ...secrets, type } }
   const protobuf = 'application/vnd.kubernetes.protobuf'
-  const of = (accept: string) => negotiate(testRequest('/', { headers: { accept } }), call, 'meta.k8s.io').mediaType
+  const of = (accept: string) => negotiate(testRequest('/', { headers: { accept } }), call, media()).mediaType
   assert.equal(of(`${protobuf},application/json`), 'application/json')
   assert.equal(of(`${protobuf};as=PartialObjectMetadata;v=v1;g=meta.k8s.io`), protobuf)
   const body = testRequest('/', { headers: { 'content-type': protobuf } })
-  assert.match(refusal(() => bodyType(body, { ...call, verb: 'create' })).message, /: application\/json, application\/yaml$/)
-  assert.equal(bodyType(body, { ...call, verb: 'delete' }), protobuf)
+  assert.match(refusal(() => bodyType(body, { ...call, verb: 'create' }, media())).message, /: application\/json, application\/yaml$/)
+  assert.equal(bodyType(body, { ...call, verb: 'delete' }, media()), protobuf)
 })
 
 test('nothing in common is refused with what there is', () => {
@@ -109,7 +110,7 @@ test('a watch streams JSON or protobuf, but not YAML', () => {
 })
 
 test('pretty is asked for, or given to tools that people read', () => {
-  const pretty = (target: string, headers = {}) => negotiate(testRequest('/', { headers }), callOf('get', target), 'meta.k8s.io').pretty
+  const pretty = (target: string, headers = {}) => negotiate(testRequest('/', { headers }), callOf('get', target), media()).pretty
   assert.equal(pretty('pretty=true'), true)
   assert.equal(pretty('pretty=0', { 'user-agent': 'curl/8' }), false)
   assert.equal(pretty('', { 'user-agent': 'curl/8' }), true)
@@ -126,7 +127,7 @@ test('errors take the plain form a client accepts, else JSON', () => {
 
 test('bodies are JSON, YAML or protobuf, patches one of four', () => {
   const of = (type: string | undefined, verb: Call['verb'] = 'create', more = {}) =>
-    bodyType(testRequest('/', { headers: { ...(type === undefined ? {} : { 'content-type': type }), ...more } }), callOf(verb))
+    bodyType(testRequest('/', { headers: { ...(type === undefined ? {} : { 'content-type': type }), ...more } }), callOf(verb), media())
   assert.equal(of(undefined), 'application/json')
   assert.equal(of('Application/JSON; charset=utf-8'), 'application/json')
   assert.equal(of('application/yaml'), 'application/yaml')
@@ -152,7 +153,7 @@ test('gzip is used where it is accepted', () => {
 test('shapes are asked for in the group of the domain or in that of Kubernetes, and answered as asked', () => {
   const shape = (group: string) => {
     const accept = `application/json;as=Table;v=v1;g=${group},application/json`
-    return negotiate(testRequest('/', { headers: { accept } }), callOf('get', ''), 'meta.example.org').shape?.apiVersion
+    return negotiate(testRequest('/', { headers: { accept } }), callOf('get', ''), media('example.org')).shape?.apiVersion
   }
   assert.equal(shape('meta.example.org'), 'meta.example.org/v1')
   assert.equal(shape('meta.k8s.io'), 'meta.k8s.io/v1')

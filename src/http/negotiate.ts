@@ -1,15 +1,16 @@
 /** Content negotiation: Accept, Content-Type, pretty, compression. */
 
+import { APPLY_CBOR_PATCH, CBOR, CBOR_SEQUENCE } from '../codec/cbor.ts'
 import { PROTOBUF, PROTOBUF_STREAM } from '../codec/protobuf-envelope.ts'
 import { hasProtobuf } from '../codec/protobuf-fields.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { Call } from '../registry/api.ts'
-import { CUSTOM_PATCH_TYPES } from '../registry/patch-body.ts'
+import { CUSTOM_PATCH_TYPES, PATCH_TYPES } from '../registry/patch-body.ts'
 import { badRequest, notAcceptable, StatusError, unsupportedMediaType } from '../schema/status-error.ts'
 import { accepts, type Clause, parseAccept } from './accept.ts'
 import { header, type Request } from './message.ts'
 
-export type MediaType = 'application/json' | 'application/yaml' | typeof PROTOBUF
+export type MediaType = 'application/json' | 'application/yaml' | typeof PROTOBUF | typeof CBOR
 
 /** Another representation of the object: a table, or metadata only. */
 export type Shape = {
@@ -30,33 +31,64 @@ export type Format = {
 const JSON_TYPE = 'application/json'
 const SERVED: readonly MediaType[] = [JSON_TYPE, 'application/yaml', PROTOBUF]
 const STREAMED = [`${JSON_TYPE};stream=watch`, PROTOBUF_STREAM]
-const PATCHES = [
-  'application/json-patch+json',
-  'application/merge-patch+json',
-  'application/strategic-merge-patch+json',
-  'application/apply-patch+yaml',
-]
+
+/** The media types of a server, with CBOR only behind its gate, and its group of common kinds. */
+export type ServedMedia = {
+  readonly metaGroup: string
+  readonly served: readonly MediaType[]
+  readonly streamed: readonly string[]
+  /** Those that the router of built-in kinds lets pass to a list or a watch. */
+  readonly listed: readonly string[]
+  readonly patches: readonly string[]
+  readonly customPatches: readonly string[]
+}
+
+export function servedMedia({
+  groupDomain,
+  gate,
+}: {
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
+}): ServedMedia {
+  const metaGroup = `meta.${groupDomain}`
+  if (!gate('CBORServingAndStorage'))
+    return { metaGroup, served: SERVED, streamed: STREAMED, listed: SERVED, patches: PATCH_TYPES, customPatches: CUSTOM_PATCH_TYPES }
+  const served = [...SERVED, CBOR] as const
+  return {
+    metaGroup,
+    served,
+    streamed: [...STREAMED, CBOR_SEQUENCE],
+    listed: [...served, CBOR_SEQUENCE],
+    patches: [...PATCH_TYPES, APPLY_CBOR_PATCH],
+    customPatches: [...CUSTOM_PATCH_TYPES, APPLY_CBOR_PATCH],
+  }
+}
+
 /** The format for clients without preferences. */
 export const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, shape: undefined }
 
 /** Media type and representation of the response to a call; throws 406 when the client accepts none that is available. */
-export function negotiate(req: Request, call: Call, metaGroup: string): Format {
+export function negotiate(req: Request, call: Call, media: ServedMedia): Format {
   const accept = header(req.headers, 'accept')
   const pretty = isPretty(req, call.query)
   if (!pretty && (accept === undefined || accept === JSON_TYPE || accept === '*/*')) return PLAIN
   if (accept === undefined || accept === '') return { ...PLAIN, pretty }
   const clauses = parseAccept(accept)
   // kube-apiserver's router of built-in kinds knows no ranges such as `application/*`, except `*/*`.
-  const isRouted = (clause: Clause) => call.resource.def.custom !== undefined || clause.subtype !== '*' || clause.type === '*'
-  if (!clauses.some(clause => isRouted(clause) && SERVED.some(type => accepts(clause, type)))) throw nothingAvailable(call)
+  const isCustom = call.resource.def.custom !== undefined
+  const isRouted = (clause: Clause) => clause.subtype !== '*' || clause.type === '*'
+  const { served, metaGroup } = media
+  const routed = isListing(call) ? media.listed : served
+  if (!isCustom && !clauses.some(clause => isRouted(clause) && routed.some(type => accepts(clause, type))))
+    throw nothingAvailable(call, media)
   for (const clause of clauses) {
-    const mediaType = SERVED.find(m => accepts(clause, m))
+    const mediaType = served.find(m => accepts(clause, m))
     if (mediaType === undefined) continue
     const shape = shapeOf(clause.params, metaGroup)
     if (shape === null || (clause.params.get('stream') ?? 'watch') !== 'watch') continue
     if (mediaType === PROTOBUF && !isProtobufFor(call, shape)) continue
-    if (shape?.as === 'Table' && !hasTable(call)) continue
-    if (call.verb === 'watch' && mediaType === 'application/yaml') throw notAcceptable(STREAMED)
+    if (shape?.as === 'Table' && (mediaType === CBOR || !hasTable(call))) continue
+    if (call.verb === 'watch' && mediaType === 'application/yaml') throw notAcceptable(media.streamed)
     const includeObject = shape?.as === 'Table' ? includeOf(call.query) : 'Metadata'
     return {
       mediaType,
@@ -64,7 +96,7 @@ export function negotiate(req: Request, call: Call, metaGroup: string): Format {
       shape: shape && { ...shape, includeObject },
     }
   }
-  throw notAcceptable(SERVED)
+  throw notAcceptable(served)
 }
 
 /** Tables have no protobuf encoding; metadata always has, and objects if their kind is built in. */
@@ -94,7 +126,7 @@ export function negotiateError(req: Request, served: readonly MediaType[] = SERV
 }
 
 /** The media type of a body, without its parameters; throws 415 when it is not supported. */
-export function bodyType(req: Request, call: Call): string {
+export function bodyType(req: Request, call: Call, media: ServedMedia): string {
   const sent = header(req.headers, 'content-type') ?? ''
   const encoding = header(req.headers, 'content-encoding') ?? 'identity'
   if (encoding !== 'identity') throw new StatusError(415, 'UnsupportedMediaType', `content encoding ${goQuote(encoding)} is not supported`)
@@ -102,21 +134,22 @@ export function bodyType(req: Request, call: Call): string {
   const type = (semicolon === -1 ? sent : sent.slice(0, semicolon)).trim().toLowerCase()
   if (call.verb === 'patch') {
     if (call.resource.def.custom) {
-      if (CUSTOM_PATCH_TYPES.includes(type)) return type
-      throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
+      if (media.customPatches.includes(type)) return type
+      throw unsupportedMediaType(media.customPatches)
     }
-    if (PATCHES.includes(type)) return type
+    if (media.patches.includes(type)) return type
     throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
   }
   if (type === '') return JSON_TYPE
-  const served = readable(call)
-  if (!served.includes(type as MediaType)) throw unsupportedMediaType(served)
+  const readable = readableOf(call, media)
+  // kube-apiserver's message lists protobuf for custom kinds, too.
+  if (!readable.includes(type as MediaType)) throw unsupportedMediaType(call.resource.def.custom ? media.served : readable)
   return type
 }
 
 /** DeleteOptions have a protobuf encoding, whatever the kind of the object. */
-const readable = (call: Call) =>
-  call.verb === 'delete' || call.verb === 'deletecollection' || speaksProtobuf(call) ? SERVED : SERVED.filter(type => type !== PROTOBUF)
+const readableOf = (call: Call, { served }: ServedMedia) =>
+  call.verb === 'delete' || call.verb === 'deletecollection' || speaksProtobuf(call) ? served : served.filter(type => type !== PROTOBUF)
 
 /** Whether the client accepts gzip; a quality of zero means that it does not. */
 export function acceptsGzip(req: Request): boolean {
@@ -133,8 +166,8 @@ export function isPretty(req: Request, query: URLSearchParams): boolean {
 
 const isListing = (call: Call) => call.verb === 'list' || call.verb === 'watch'
 
-function nothingAvailable(call: Call): StatusError {
-  const available = isListing(call) ? [...SERVED, ...STREAMED] : SERVED
+function nothingAvailable(call: Call, { served, streamed }: ServedMedia): StatusError {
+  const available = isListing(call) ? [...served, ...streamed] : served
   return new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${available.join(', ')}`, {})
 }
 

@@ -6,6 +6,7 @@
  * own, to `get` this nonResourceURL.
  */
 import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import { startTimer, stopTimer, type Timer } from '../lib/environment.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { badRequest, methodNotAllowed, StatusError } from '../schema/status-error.ts'
 import type { EndpointRule } from './endpoints.ts'
@@ -156,7 +157,7 @@ function followed(all: (seen: Seen) => Promise<readonly Part[]>, { known, fits, 
   saw(known)
   const start = (outlet: Outlet) => {
     let missed = 0
-    let timer: NodeJS.Timeout | undefined
+    let timer: Timer | undefined
     const look = async () => {
       const parts = await all(seen)
       saw(parts)
@@ -169,9 +170,9 @@ function followed(all: (seen: Seen) => Promise<readonly Part[]>, { known, fits, 
       }
       if (timer !== undefined) timer = lookLater()
     }
-    const lookLater = () => setTimeout(() => look().catch(() => outlet.destroy()), FOLLOW_MS)
+    const lookLater = () => startTimer(() => look().catch(() => outlet.destroy()), FOLLOW_MS)
     const stop = () => {
-      clearTimeout(timer)
+      stopTimer(timer)
       timer = undefined
     }
     const end = () => {

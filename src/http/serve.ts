@@ -32,7 +32,7 @@ import { takeSeat } from './flow-control/take-seat.ts'
 import { type FreshnessApi, refresh } from './fresh.ts'
 import { Impersonation, impersonatedUser } from './impersonation.ts'
 import { header, type Request, type Response, textResponse } from './message.ts'
-import { negotiate, PLAIN } from './negotiate.ts'
+import { negotiate, PLAIN, type ServedMedia, servedMedia } from './negotiate.ts'
 import type { Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
 import type { OpenStreams } from './observability/open-streams.ts'
@@ -109,9 +109,10 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
     takeSeat,
     deadline,
   ]
+  const media = servedMedia(api)
   const handle = around.reduceRight<Handler>(
     (next, wrap) => wrap(next, api),
-    exchange => answer(exchange, api),
+    exchange => answer(exchange, api, media),
   )
   const router = new Router(api.catalog)
   return request => handle(openExchange(request, router))
@@ -164,17 +165,17 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
   }
 }
 
-function answer(exchange: Exchange, api: Api): MaybePromise<Response> {
+function answer(exchange: Exchange, api: Api, media: ServedMedia): MaybePromise<Response> {
   const { request, route } = exchange
   const { stopwatch, audit, explanation, endsAt, confirm } = exchange
-  const caller = { user: exchange.user!, attributes: route.attributes, api, stopwatch, audit, explanation, endsAt, confirm }
+  const caller = { user: exchange.user!, attributes: route.attributes, api, media, stopwatch, audit, explanation, endsAt, confirm }
   const decided = authorize(caller, exchange)
   const answered = whenDone(decided, failure => {
     stopwatch.lapAfter(decided, 'authz')
     if (failure) return failure
     return answerRoute(request, route, caller)
   })
-  return whenDone(answered, response => compress(request, response))
+  return whenDone(answered, response => compress(request, response, api))
 }
 
 function answerRoute(request: Request, route: Route, caller: Caller): MaybePromise<Response> {
@@ -195,6 +196,7 @@ type Caller = Pick<Exchange, 'stopwatch' | 'audit' | 'explanation' | 'endsAt' | 
   readonly user: User
   readonly attributes: Attributes
   readonly api: Api
+  readonly media: ServedMedia
 }
 
 /**
@@ -246,13 +248,13 @@ function handleCall(request: Request, call: Call, caller: Caller): MaybePromise<
 }
 
 function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<Response> {
-  const { registry, groupDomain, now } = caller.api
+  const { registry, now } = caller.api
   const time = now()
   const isConnected = isConnect(call)
   // A node chooses the media type itself.
-  const negotiated = isConnected ? PLAIN : negotiate(request, call, `meta.${groupDomain}`)
+  const negotiated = isConnected ? PLAIN : negotiate(request, call, caller.media)
   const format = request.upgrade === 'websocket' ? { ...negotiated, messages: true } : negotiated
-  const reading = isConnected || isRead(call) ? undefined : readBody(request, call)
+  const reading = isConnected || isRead(call) ? undefined : readBody(request, call, caller.media)
   return whenDone(reading, body => {
     caller.stopwatch.lapAfter(reading, 'decode')
     // The client may have disconnected while the body was read, or while the request waited.

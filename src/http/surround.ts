@@ -1,5 +1,6 @@
 /** Wrappers around the handling of a request: tracing, recovery, deadlines. */
 import { DurationError, parseDuration } from '../lib/duration.ts'
+import { startTimer, stopTimer } from '../lib/environment.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
 import type { ExplanationStep } from '../schema/explanation.ts'
@@ -7,6 +8,7 @@ import { badRequest, timedOut } from '../schema/status-error.ts'
 import { errorResponse } from './error.ts'
 import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import type { Outlet, Response, ResponseHeaders } from './message.ts'
+import { servedMedia } from './negotiate.ts'
 import type { Fields, Log } from './observability/log.ts'
 import type { Metrics } from './observability/metrics.ts'
 import type { OpenStreams } from './observability/open-streams.ts'
@@ -15,6 +17,8 @@ import type { RequestLog } from './observability/request-log.ts'
 import type { SlowRequests } from './observability/slow-requests.ts'
 
 type WrapParts = {
+  readonly groupDomain: string
+  readonly gate: (name: string) => boolean
   readonly log: Log
   readonly metrics: Metrics
   readonly slowRequests?: SlowRequests
@@ -70,10 +74,11 @@ const moreHeaders = (exchange: Exchange): ResponseHeaders =>
   exchange.explain === undefined ? flowHeaders(exchange) : { 'keelson-explain': exchange.explain(), ...flowHeaders(exchange) }
 
 /** Turns every error into a response. */
-export const recover: Wrap =
-  (next, { log }) =>
-  exchange => {
-    const answerTo = (error: unknown) => errorResponse(error, exchange, log)
+export const recover: Wrap = (next, api) => {
+  const { log } = api
+  const { served } = servedMedia(api)
+  return exchange => {
+    const answerTo = (error: unknown) => errorResponse(error, exchange, { log, served })
     try {
       const response = next(exchange)
       return response instanceof Promise ? response.catch(answerTo) : response
@@ -81,6 +86,7 @@ export const recover: Wrap =
       return answerTo(error)
     }
   }
+}
 
 /** Responds 504 when handling takes too long; the client may request a shorter timeout, not a longer one. */
 export const deadline: Wrap = next => exchange => {
@@ -95,7 +101,7 @@ export const deadline: Wrap = next => exchange => {
 
 const within = (ms: number, response: Promise<Response>, exchange: Exchange) =>
   new Promise<Response>((resolve, reject) => {
-    const timer = setTimeout(() => {
+    const timer = startTimer(() => {
       const late = timedOut('Timeout: request did not complete within the allotted timeout')
       exchange.isTerminated = true
       exchange.request.cancel(late)
@@ -104,7 +110,7 @@ const within = (ms: number, response: Promise<Response>, exchange: Exchange) =>
     const settle =
       <T>(done: (value: T) => void) =>
       (value: T) => {
-        clearTimeout(timer)
+        stopTimer(timer)
         done(value)
       }
     response.then(settle(resolve), settle(reject))

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Agent, request } from 'node:https'
+import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
 import { ask, authority, find, openHttp2, secretJson, testCatalog, testServer } from '../../test/kits/http/test-server.ts'
 import { type EventType, WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
+import { CBOR } from '../codec/cbor.ts'
+import { decodeCbor } from '../codec/cbor-decode.ts'
+import { endOfItem } from '../codec/cbor-scan.ts'
 import { expired } from '../schema/status-error.ts'
+import type { ResponseBody } from './message.ts'
+import { watchResponse } from './watch.ts'
 
 const secrets = find(testCatalog(), 'secrets')
 const eventOf = (type: EventType, name: string) => new WatchEvent(type, secrets, secretJson(name))
@@ -75,6 +81,28 @@ test('an error ends the stream as its last event', async () => {
   const [, last] = linesOf((await ask(server.port, WATCH)).body)
   assert.equal(last.type, 'ERROR')
   assert.deepEqual([last.object.kind, last.object.code, last.object.reason], ['Status', 410, 'Expired'])
+})
+
+test('events in CBOR are data items of their own, the error too, and each is encoded once', async () => {
+  const event = eventOf('ADDED', 'a')
+  const { headers, body } = watchResponse(finite([event], expired('too old resource version: 1 (5)')), {
+    mediaType: CBOR,
+    shape: undefined,
+  })
+  assert.equal(headers['content-type'], 'application/cbor-seq')
+  const outlet = new PassThrough()
+  ;(body as Extract<ResponseBody, { type: 'stream' }>).start(outlet)
+  const bytes = Buffer.concat(await outlet.toArray())
+  const end = endOfItem(bytes, 0)
+  assert.deepEqual(decodeCbor(bytes.subarray(0, end)), { type: 'ADDED', object: JSON.parse(secretJson('a').toString()) })
+  const last = decodeCbor(bytes.subarray(end)) as any
+  assert.deepEqual([last.type, last.object.kind, last.object.code], ['ERROR', 'Status', 410])
+  // Event and object both begin with the tag.
+  assert.equal(bytes.toString('hex').split('d9d9f7').length - 1, 4)
+  assert.deepEqual(
+    event.encoded('cbor', () => assert.fail('encoded a second time')),
+    bytes.subarray(0, end),
+  )
 })
 
 test('a table names its columns in the first event alone', async () => {

@@ -1,12 +1,16 @@
 /** Watch streams: events are encoded once for all watchers of an encoding, written as lines or frames, and ended cleanly. */
 import type { EventType, WatchEvent, WatchSink, WatchStream } from '../cache/watch-stream.ts'
+import { CBOR, CBOR_SEQUENCE } from '../codec/cbor.ts'
+import { encodeCbor } from '../codec/cbor-encode.ts'
 import { stringifyJson } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF, PROTOBUF_STREAM, watchFrame } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, tableOf } from '../codec/table.ts'
+import { nextIteration, startTimer, stopTimer, wallMs } from '../lib/environment.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { StatusError } from '../schema/status-error.ts'
+import { cborEvent, cborFrame } from './encode-cbor.ts'
 import { protobufFrame } from './encode-protobuf.ts'
 import { protobufStatusOf, statusOf } from './error.ts'
 import type { EventObserver, Outlet, Response } from './message.ts'
@@ -14,7 +18,7 @@ import type { Format, Shape } from './negotiate.ts'
 
 /** The response to a watch. */
 export function watchResponse(stream: WatchStream, { mediaType, shape, messages }: Omit<Format, 'pretty'>): Response {
-  const plain = mediaType === PROTOBUF ? protobufEncoding(shape) : jsonEncoding(shape)
+  const plain = mediaType === PROTOBUF ? protobufEncoding(shape) : mediaType === CBOR ? cborEncoding(shape) : jsonEncoding(shape)
   const encoding = messages ? messageEncoding(plain) : plain
   return {
     status: 200,
@@ -35,7 +39,7 @@ type WatchEncoding = {
   readonly messages?: true
 }
 
-/** Events as lines of JSON or frames of protobuf. All events of one iteration of the event loop are sent in one write. */
+/** Events as lines of JSON, frames of protobuf or items of CBOR. All events of one iteration of the event loop are sent in one write. */
 class WatchWriter implements WatchSink {
   readonly #stream: WatchStream
   readonly #encoding: WatchEncoding
@@ -82,7 +86,7 @@ class WatchWriter implements WatchSink {
   onDrain(resume: () => void): void {
     this.#flush()
     if (this.#outlet.writableNeedDrain) this.#outlet.once('drain', resume)
-    else setImmediate(resume)
+    else nextIteration(resume)
   }
 
   #push(line: Uint8Array): void {
@@ -115,9 +119,9 @@ class WatchWriter implements WatchSink {
     this.#flush()
     this.#outlet.end()
     // The server does not wait for a client that does not read the end.
-    const timer = setTimeout(() => this.#outlet.destroy(), LIMITS.stallMs)
+    const timer = startTimer(() => this.#outlet.destroy(), LIMITS.stallMs)
     timer.unref()
-    this.#outlet.once('close', () => clearTimeout(timer))
+    this.#outlet.once('close', () => stopTimer(timer))
   }
 }
 
@@ -134,6 +138,17 @@ function protobufEncoding(shape: Shape | undefined): WatchEncoding {
     lengthBytes: 4,
     event: event => event.encoded(key, e => protobufFrame(e, shape)),
     error: status => watchFrame('ERROR', protobufStatusOf(status)),
+  }
+}
+
+/** Data items one after the other, which need no separators. */
+function cborEncoding(shape: Shape | undefined): WatchEncoding {
+  const key = shape === undefined ? 'cbor' : `cbor metadata ${shape.apiVersion}`
+  return {
+    mediaType: CBOR_SEQUENCE,
+    lengthBytes: 0,
+    event: event => event.encoded(key, e => cborEvent(e, shape)),
+    error: status => cborFrame('ERROR', encodeCbor(status)),
   }
 }
 
@@ -165,7 +180,7 @@ function lineEncoder(shape: Shape | undefined): Encoder {
 function tableLine({ type, resource, json }: WatchEvent, { apiVersion, includeObject }: Shape, columns: boolean): Buffer {
   // An annotation marks the end of the initial objects, also for tables without objects.
   const shown = includeObject === 'None' && type === 'BOOKMARK' && Buffer.from(json).includes(INITIAL_END) ? 'Metadata' : includeObject
-  const options = { apiVersion, includeObject: shown, columns, now: new Date() }
+  const options = { apiVersion, includeObject: shown, columns, now: new Date(wallMs()) }
   return lineOf(type, Buffer.from(tableOf(resource, [json], singleTableMetadata(json), options)))
 }
 

@@ -26,6 +26,7 @@ import { Job } from './batch/job.ts'
 import { CertificateSigningRequest } from './certificates/certificatesigningrequest.ts'
 import { ClusterTrustBundle } from './certificates/clustertrustbundle.ts'
 import { PodCertificateRequest } from './certificates/podcertificaterequest.ts'
+import { PodCertificateRequestV1 } from './certificates/podcertificaterequest-v1.ts'
 import { Lease } from './coordination/lease.ts'
 import { Binding } from './core/binding.ts'
 import { ComponentStatus } from './core/componentstatus.ts'
@@ -117,6 +118,7 @@ export const builtinKinds: readonly Kind<any>[] = [
   PersistentVolumeClaim,
   Pod,
   PodCertificateRequest,
+  PodCertificateRequestV1,
   PodDisruptionBudget,
   PodTemplate,
   PriorityClass,

@@ -1,4 +1,5 @@
 /** The clock of stores, controllers and requests, passed as a parameter so that tests can advance it. */
+import { startTimer, stopTimer, type Timer, wallMs } from './environment.ts'
 
 export type TimerOptions = {
   /** The timer only renews or checks something again: when time is advanced, running it once is as good as a hundred times. */
@@ -22,13 +23,13 @@ const MAX_EARLY_MS = 1000
 
 /** The machine's clock; its timers do not keep the process alive. */
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now: wallMs,
   after(delayMs, run) {
     let left = Math.max(Math.ceil(delayMs), 0)
-    const due = Date.now() + left
-    let timer: NodeJS.Timeout
+    const due = wallMs() + left
+    let timer: Timer
     const fired = () => {
-      const early = due - Date.now()
+      const early = due - wallMs()
       if (left === 0 && early > 0 && early <= MAX_EARLY_MS) left = early
       if (left > 0) wait()
       else run()
@@ -36,9 +37,9 @@ export const systemClock: Clock = {
     const wait = () => {
       const ms = Math.min(left, MAX_TIMER_MS)
       left -= ms
-      timer = setTimeout(fired, ms).unref()
+      timer = startTimer(fired, ms).unref()
     }
     wait()
-    return () => clearTimeout(timer)
+    return () => stopTimer(timer)
   },
 }

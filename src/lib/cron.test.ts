@@ -44,6 +44,16 @@ test('invalid schedules have the error message of Kubernetes', () => {
   for (const [schedule, expected] of Object.entries(faults)) assert.equal(cronFault(schedule), expected, schedule)
 })
 
+test('a schedule may be as long as a request, and a message about it shows its beginning', () => {
+  const parsed = parseCron(`${'5,050,17-19/2,'.repeat(200_000)}7 * * * ${'mon,TUE,'.repeat(200_000)}`)
+  assert.ok(parsed.ok)
+  assert.equal(parsed.schedule.next(Date.UTC(2026, 0, 5, 0, 7)), Date.UTC(2026, 0, 5, 0, 17))
+  assert.equal(parsed.schedule.next(Date.UTC(2026, 0, 6, 23, 50)), Date.UTC(2026, 0, 12, 0, 5))
+  const wrong = cronFault(`${'1,'.repeat(1_000_000)}60 * * * *`)
+  assert.equal(wrong, 'end of range (60) above maximum (59): 60')
+  assert.match(cronFault('* '.repeat(1_000_000))!, /^expected exactly 5 fields, found 1000000: \[\* \* .{1000,20000}\]$/)
+})
+
 test('property: any text is a schedule or has a problem', () => {
   const word = fc.constantFrom('*', '?', '-', '/', ',', '@', 'TZ=', ' ', 'mon', '0', '61', '__proto__')
   fc.assert(

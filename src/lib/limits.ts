@@ -10,19 +10,22 @@ export const LIMITS = {
   /** Bytes of one stored object, however often it is patched: more than the largest body and its managed fields. */
   storedObjectBytes: 8 * MIB,
   /**
-   * Values in one decoded body: scalars, lists and mappings, and keys of large mappings twice. Every later step (defaults, validation,
-   * owned fields) costs a few microseconds for each.
+   * Values in one decoded body, and in one stored object with its managed fields: scalars, lists and mappings; a key of a large mapping
+   * counts as several, since V8 takes that much longer for it. Every later step (defaults, validation, owned fields) takes time for each
+   * value. Custom objects and definitions may be large, as all their steps let others run: the densest of the real ones
+   * (docs/capacity.md) have 15 bytes for each value, so that a body of 3 MiB holds 210,000. The rules of other kinds have no stops; the
+   * largest that they allow in lists, an EndpointSlice of 1,000 endpoints and 100 ports with all fields, has 22,408 values. Keys of stored objects weigh less, as those of managed fields are in
+   * mappings that are large wherever a list of items with keys is.
    */
-  decodedNodes: 50_000,
-  /** Values in one stored object: those of a body, and those in its managed fields. */
-  storedNodes: 120_000,
+  values: {
+    large: { decoded: { values: 220_000, keyWeight: 8 }, stored: { values: 480_000, keyWeight: 4 } },
+    other: { decoded: { values: 50_000, keyWeight: 2 }, stored: { values: 120_000, keyWeight: 2 } },
+  },
   /** Operations of one JSON patch, and the bytes that all its copies may add together; both as in kube-apiserver. */
   patchOperations: 10_000,
   patchCopyBytes: 3 * MIB,
   /** Parts of managedFields in one write that are not in canonical form: each of them is parsed and written again. */
   rewrittenElements: 8_000,
-  /** Values in one YAML body: parsing one takes longer than all later steps. Only people write YAML; programs send JSON. */
-  yamlNodes: 40_000,
   /** Lines of YAML: the parser visits each of them several times, whatever its content. */
   yamlLines: 250_000,
   /** Nesting depth of YAML lists and mappings, well within the size of the stack. */
@@ -37,7 +40,7 @@ export const LIMITS = {
    * The workers that parse such bodies: their number, the cost of one body, the time until an idle worker ends, and the queued bodies per
    * user.
    */
-  transcoding: { workers: 2, cpuMs: 500, elapsedMs: 10 * SECOND, heapMB: 256, idleMs: 5 * SECOND, waitingPerUser: 16 },
+  transcoding: { workers: 2, cpuMs: 3 * SECOND, elapsedMs: 20 * SECOND, heapMB: 384, idleMs: 5 * SECOND, waitingPerUser: 16 },
   /** Rules of more work than this (`schema/rule-work.ts`) run in a worker: definitions and policies full of expressions. */
   inlineRuleWork: 3_000,
   /** The worker for such rules, which may take longer: an object that exceeds this would make any server unusable. */
@@ -52,6 +55,11 @@ export const LIMITS = {
   snapshotsAtOnce: 2,
   /** Snapshots that a server for tests keeps in memory: their number, the bytes of all of them, and those of a file that is sent. */
   keptSnapshots: { count: 100, bytes: 1024 * MIB, fileBytes: 256 * MIB },
+  /**
+   * Workspaces of a server: their number; bytes of the records of one with their history, and of all memory that its caches count with;
+   * requests of one that are handled at once and that wait; and how long one may work before the others have their turn.
+   */
+  workspaces: { count: 1_000, storeBytes: 128 * MIB, memoryBytes: 512 * MIB, inflight: 50, waiting: 500, sliceMs: 5 },
   /** Recorded changes in one answer, and the longest wait for components to settle. */
   recordsPerAnswer: 10_000,
   settledWaitSeconds: 3600,
@@ -220,6 +228,8 @@ export const LIMITS = {
   warningCutRunes: 256,
   /** Warnings that one write collects: more than any response can carry. */
   warnings: 5_000,
+  /** Unknown fields of a custom object that are named, in the order of their paths: more than any response can carry. */
+  unknownFields: 10_000,
   /** Units of work for the checks of one request (`schema/budget.ts`); all of them take some tenths of a second. */
   requestWork: 4_000_000,
   /** Characters of a duration: parsing megabytes would block other requests for a second. */
@@ -238,10 +248,10 @@ export const LIMITS = {
   /** Units of work for the cells of a table: per object, and per byte of it. */
   tableWorkPerObject: 1000,
   tableWorkPerByte: 1 / 4,
-  /** Characters of a cron schedule, which is parsed again for every job. */
-  scheduleLength: 16 * KIB,
   /** Bytes that the defaults of a custom kind may add to one object. */
   defaultBytes: 4 * MIB,
+  /** Bytes of a response of a scheduler extender, which may have all nodes in it. */
+  extenderBytes: 64 * MIB,
   /** Steps of the search for devices before it gives up: on one node, and for one pod. A step takes some tenths of a microsecond. */
   allocationStepsPerNode: 20_000,
   allocationStepsPerPod: 200_000,
@@ -276,4 +286,9 @@ export const LIMITS = {
   lookMsPerContainer: 10,
   /** Characters of a message that a simulated node writes into a status or an event. */
   nodeMessageLength: 4 * KIB,
+  /**
+   * Local processes of containers: the memory for the output of a run, the output of a probe that is kept, and how long a process may take
+   * to end when the server does.
+   */
+  localProcess: { logBytes: 10 * MIB, probeOutputBytes: 10 * KIB, endMs: 2 * SECOND },
 } as const

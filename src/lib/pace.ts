@@ -3,6 +3,7 @@
  * the size of the request, the work it has done so far, its time slice, and whether anybody still waits for it. Nothing but the time at
  * which work runs depends on it.
  */
+import { monotonicMs } from './environment.ts'
 import type { Pacing } from './step.ts'
 import { yieldToOthers } from './yield.ts'
 
@@ -31,7 +32,7 @@ export class Pace implements Pacing {
     this.#bytes = bytes
     this.#work = work
     this.#cancelled = cancelled
-    if (!Number.isFinite(bytes)) this.#resumedAt = performance.now()
+    if (!Number.isFinite(bytes)) this.#resumedAt = monotonicMs()
   }
 
   /** Whether the work may take noticeable time by its size alone. */
@@ -53,7 +54,7 @@ export class Pace implements Pacing {
   pause(): Promise<void> | undefined {
     // Reading the clock would take longer than the work of a small request between two stops.
     if (!this.isLarge && (this.#work === undefined || this.#work.used <= SMALL)) return undefined
-    const now = performance.now()
+    const now = monotonicMs()
     // Many requests may begin in one iteration of the event loop: the large ones let others run where they first can.
     this.#resumedAt ??= this.isLarge ? Number.NEGATIVE_INFINITY : now
     return now - this.#resumedAt < SLICE_MS ? undefined : this.#letOthersRun()
@@ -61,7 +62,7 @@ export class Pace implements Pacing {
 
   async #letOthersRun(): Promise<void> {
     await yieldToOthers()
-    this.#resumedAt = performance.now()
+    this.#resumedAt = monotonicMs()
     const error = this.#cancelled?.()
     if (error) throw error
   }

@@ -1,5 +1,5 @@
 /** Random or hashed suffixes for names: no vowels, and no digits that look like letters, so that no words occur by chance. */
-import { randomInt } from 'node:crypto'
+import { randomInt } from './environment.ts'
 
 const ALPHABET = 'bcdfghjklmnpqrstvwxz2456789'
 

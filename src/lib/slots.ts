@@ -2,6 +2,7 @@
  * Limits concurrency: only so many tasks run at once, and only so many start in one iteration of the event loop, so that other events are
  * handled in between. Tasks start in the order in which they were added.
  */
+import { nextIteration } from './environment.ts'
 export class Slots {
   #free: number
   #begun = 0
@@ -35,7 +36,7 @@ export class Slots {
   #pump(): void {
     if (this.#isPumping) return
     this.#isPumping = true
-    setImmediate(() => {
+    nextIteration(() => {
       this.#isPumping = false
       this.#begun = 0
       while (this.#waiting.length > 0 && this.#free > 0 && this.#begun < this.#perIteration) {

@@ -1,4 +1,5 @@
 /** Measures the phases of a request: each lap adds the time since the last one to a phase. */
+import { monotonicMs } from './environment.ts'
 import type { MaybePromise } from './maybe-promise.ts'
 import type { RequestTrace } from './request-trace.ts'
 
@@ -13,7 +14,7 @@ export class Stopwatch {
   /** Whether somebody looks at the request: then phases that have not waited are measured as well. */
   isWatched = false
 
-  constructor(now: () => number = () => performance.now()) {
+  constructor(now: () => number = monotonicMs) {
     this.#now = now
     this.#began = now()
   }

@@ -6,19 +6,15 @@ import { faultsEndpoint } from '../faults/endpoint.ts'
 import type { EndpointRule } from '../http/endpoints.ts'
 import { bytesResponse, type Request, type Response } from '../http/message.ts'
 import { DurationError } from '../lib/duration.ts'
-import { isObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
-import { badRequest, methodNotAllowed, timedOut, tooLarge } from '../schema/status-error.ts'
+import { badRequest, timedOut } from '../schema/status-error.ts'
 import { SnapshotError } from '../storage/snapshot/format.ts'
-import { KeptSnapshots } from './kept-snapshots.ts'
+import { bodyOf, choose, json, type Methods, readFields } from './json-endpoints.ts'
 import { fileOf, stateIn } from './snapshot-file.ts'
 import { TEST_API } from './test-endpoints-document.ts'
 import { millisecondsOf, type TestKit } from './test-kit.ts'
 
 export const TEST_PATHS = '/keelson/v1'
-
-type Handle = (request: Request, query: URLSearchParams) => Promise<Response>
-type Methods = Readonly<Record<string, Handle>>
 
 export type TestEndpointParts = { readonly kit: TestKit; readonly groupDomain: string }
 
@@ -55,7 +51,7 @@ export function testEndpoints({ kit, groupDomain }: TestEndpointParts): Endpoint
 
 /** The routes of snapshots: `snapshots`, `snapshots/NAME`, `snapshots/NAME/restore` and `snapshots/NAME/file`. */
 function snapshotRoutes(kit: TestKit, groupDomain: string): (name: string, action: string) => Methods | undefined {
-  const kept = new KeptSnapshots()
+  const { snapshots: kept } = kit
   const now = () => new Date(kit.clock.now())
   const all: Methods = {
     GET: async () => json(200, { snapshots: kept.list() }),
@@ -156,41 +152,7 @@ function wholeNumber(query: URLSearchParams, name: string, fallback: number, mos
   return value
 }
 
-function choose(methods: Methods, { method }: Request): Handle {
-  const handle = methods[method === 'HEAD' ? 'GET' : method]
-  if (!handle || !Object.hasOwn(methods, method === 'HEAD' ? 'GET' : method)) throw methodNotAllowed()
-  return handle
-}
-
-/** The fields of a body, which may be empty. Throws StatusError for others than these. */
-async function readFields<Name extends string>(request: Request, names: readonly Name[]): Promise<{ readonly [K in Name]?: unknown }> {
-  const text = Buffer.from(await bodyOf(request, MAX_FIELDS_BYTES)).toString()
-  if (text.trim() === '') return {}
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw badRequest(`the body is not JSON: ${(error as Error).message}`)
-  }
-  if (!isObject(value)) throw badRequest('the body must be a JSON object')
-  const unknown = Object.keys(value).find(key => !names.includes(key as Name))
-  if (unknown !== undefined)
-    throw badRequest(`unknown field ${JSON.stringify(unknown.slice(0, LIMITS.faults.textLength))}; there are: ${names.join(', ')}`)
-  return value as { readonly [K in Name]?: unknown }
-}
-
-const MAX_FIELDS_BYTES = 64 << 10
-
-async function bodyOf(request: Request, limit: number): Promise<Uint8Array> {
-  const bytes = await request.readBody(limit)
-  if (bytes === undefined) throw tooLarge(`Request entity too large: limit is ${limit}`)
-  return bytes
-}
-
 async function done(work: Promise<void> | void): Promise<Response> {
   await work
   return json(200, {})
 }
-
-const json = (status: number, value: object): Response =>
-  bytesResponse(status, 'application/json', Buffer.from(`${JSON.stringify(value)}\n`))

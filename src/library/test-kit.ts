@@ -7,7 +7,8 @@ import type { Handler } from '../http/exchange.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { LateBound } from '../lib/late-bound.ts'
 import type { Server } from '../server/running-server.ts'
-import type { StartParts } from '../server/start.ts'
+import type { StartParts } from '../server/start-parts.ts'
+import { KeptSnapshots } from './kept-snapshots.ts'
 import { MovableClock } from './movable-clock.ts'
 import { Recorder } from './recorder.ts'
 import { type Restoring, restoreSettled, restoreState, type SavedState, saveState } from './state.ts'
@@ -20,20 +21,45 @@ type Attached = {
   readonly end: AbortController
 }
 
+/** Sees and changes how the requests of a server are handled, beside the faults. */
+export interface Perturbing {
+  /** Wraps the handling of authenticated requests. */
+  readonly disturb: (next: Handler) => Handler
+  /** Wraps the registry that clients reach. */
+  readonly around: NonNullable<StartParts['around']>
+}
+
+export type TestKitOptions = { readonly clock?: MovableClock; readonly perturber?: Perturbing }
+
 export class TestKit {
-  readonly clock = new MovableClock()
+  readonly clock: MovableClock
   readonly faults = new Faults()
   readonly recorder = new Recorder(() => this.clock.now())
+  readonly snapshots = new KeptSnapshots()
   readonly #attached = new LateBound<Attached>('the server')
   /** While it is pending, clients may read and their writes wait. */
   #held: Promise<unknown> | undefined
   /** The last operation on the whole state: there is one at a time. */
   #last: Promise<unknown> = Promise.resolve()
+  readonly #perturber: Perturbing | undefined
+
+  constructor({ clock = new MovableClock(), perturber }: TestKitOptions = {}) {
+    this.clock = clock
+    this.#perturber = perturber
+  }
 
   /** The parts of a server that are made before it. */
   get start(): StartParts {
     const { faults, recorder, clock } = this
-    return { clock, faults, surroundings: { record: recorder.record, hold: this.#hold }, auditWatcher: recorder.auditSink }
+    const perturber = this.#perturber
+    const hold = perturber ? (next: Handler) => this.#hold(perturber.disturb(next)) : this.#hold
+    return {
+      clock,
+      faults,
+      surroundings: { record: recorder.record, hold },
+      auditWatcher: recorder.auditSink,
+      ...(perturber && { around: perturber.around }),
+    }
   }
 
   /**

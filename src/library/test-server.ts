@@ -2,11 +2,11 @@
 import { readFile } from 'node:fs/promises'
 import { eventJson } from '../audit/event.ts'
 import { replaceFile } from '../lib/private-files.ts'
-import type { ClientConfig, RunningServer, Snapshot, UserAccess } from '../public.d.ts'
+import type { ClientConfig, RunningServer, Snapshot, UserAccess, Workspace, WorkspaceOptions } from '../public.d.ts'
 import { CONTEXT_NAME, kubeconfigText } from '../server/credentials/kubeconfig.ts'
 import type { Credentials, Server } from '../server/running-server.ts'
 import { SnapshotError } from '../storage/snapshot/format.ts'
-import { fetchAs } from './fetch.ts'
+import { type Fetch, fetchAs, fetchWithToken } from './fetch.ts'
 import { objectAccess } from './objects.ts'
 import { fileOf, stateIn } from './snapshot-file.ts'
 import type { SavedState } from './state.ts'
@@ -38,12 +38,14 @@ export type TestServerParts = {
   readonly server: Server
   readonly kit: TestKit
   readonly groupDomain: string
+  /** Makes isolated servers, where the options allow that. */
+  readonly workspaces?: WorkspacesParts | undefined
   /** Manifests that belong to the state for `reset`. */
   readonly apply: readonly (string | object)[]
 }
 
 /** The server as the library exposes it. Rejects if the manifests cannot be applied. */
-export async function testServer({ server, kit, groupDomain, apply }: TestServerParts): Promise<RunningServer> {
+export async function testServer({ server, kit, groupDomain, workspaces, apply }: TestServerParts): Promise<RunningServer> {
   const { clock, faults, recorder } = kit
   const { url, client } = server
   // The YAML parser is loaded with the first manifest.
@@ -78,6 +80,10 @@ export async function testServer({ server, kit, groupDomain, apply }: TestServer
       const state = await kit.save()
       return new Kept(state, () => fileOf(state, { groupDomain, now: now() }))
     },
+    async workspace(name, options) {
+      if (!workspaces) throw new TypeError('workspaces are for servers with the option workspaces: true')
+      return workspaceOf(workspaces, name, options && workspaceOptions(options))
+    },
     async restore(snapshot) {
       if (typeof snapshot !== 'string' && !(snapshot instanceof Kept))
         throw new TypeError('restore takes what snapshot has returned, or the path of a file')
@@ -106,9 +112,55 @@ export async function testServer({ server, kit, groupDomain, apply }: TestServer
   }
 }
 
-function userAccess({ url, credentials: { ca }, client }: Server, pair: Omit<Credentials, 'ca'>): UserAccess {
+/** The workspaces of a server, as the library uses them. */
+export type WorkspacesParts = {
+  has(name: string): boolean
+  get(name: string): WorkspaceAccess
+  create(options: WorkspaceWishes): Promise<WorkspaceAccess>
+  delete(name: string): Promise<unknown>
+  serverOf(name: string): Server
+}
+type WorkspaceAccess = { readonly url: string; readonly ca: string; readonly token: string; readonly kubeconfig: string }
+type WorkspaceWishes = Omit<WorkspaceOptions, 'from'> & {
+  readonly name?: string
+  readonly from?: { readonly state: SavedState } | { readonly workspace: string }
+}
+
+function workspaceOptions({ from, ...others }: WorkspaceOptions): WorkspaceWishes {
+  if (from === undefined) return others
+  if (typeof from === 'string') return { ...others, from: { workspace: from } }
+  if (!(from instanceof Kept)) throw new TypeError('from takes what snapshot has returned, or the name of a workspace')
+  return { ...others, from: { state: from.state } }
+}
+
+async function workspaceOf(workspaces: WorkspacesParts, name: string, wishes: WorkspaceWishes | undefined): Promise<Workspace> {
+  const { url, ca, token, kubeconfig } =
+    !wishes && workspaces.has(name) ? workspaces.get(name) : await workspaces.create({ ...wishes, name })
+  const fetch = fetchWithToken(url, { ca, token })
+  const server = workspaces.serverOf(name)
+  return {
+    name,
+    url,
+    fetch,
+    kubeconfig,
+    kubeConfig: { ...clientConfig(url, { ca, cert: '', key: '' }), users: [{ name: CONTEXT_NAME, token }] },
+    ...objectAccess(fetch, server.client),
+    settled: () => server.settled(),
+    async delete() {
+      // Another one may have its name by now.
+      if (workspaces.has(name) && workspaces.serverOf(name) === server) await workspaces.delete(name)
+    },
+  }
+}
+
+/** The API as the user of a certificate; `wrap` may change how requests are sent. */
+export function userAccess(
+  { url, credentials: { ca }, client }: Server,
+  pair: Omit<Credentials, 'ca'>,
+  wrap: (fetch: Fetch) => Fetch = fetch => fetch,
+): UserAccess {
   const credentials = { ca, ...pair }
-  const fetch = fetchAs(url, () => credentials)
+  const fetch = wrap(fetchAs(url, () => credentials))
   return {
     fetch,
     kubeconfig: kubeconfigText({ server: url, ...credentials }),

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { finish } from '../lib/step.ts'
 import type { ManagedFieldsEntry } from '../schema/object-meta.ts'
 import { fieldSetOfNames } from './field-set.ts'
-import { keepTimesIfUnchanged, managerOf, managerText, readManagers, withManagedFields, writeManagers } from './managers.ts'
+import { keepTimesIfUnchanged, managerOf, managerText, managerWithTwo, readManagers, withManagedFields, writeManagers } from './managers.ts'
 
 const entry = (more: Partial<ManagedFieldsEntry> = {}): ManagedFieldsEntry => ({
   manager: 'a',
@@ -75,4 +75,25 @@ test('times move back when nothing else moved', () => {
   const other = entry({ time: '2026-02-01T00:00:00Z', fieldsV1: { 'f:other': {} } })
   assert.deepEqual(keepTimesIfUnchanged(before, object('1', other)), object('1', other))
   assert.deepEqual(keepTimesIfUnchanged(before, object('1', later, other)), object('1', later, other))
+})
+
+test('a manager with two entries is found, among few and among many', () => {
+  const entryOf = (manager: string, more: object = {}) =>
+    ({ manager, operation: 'Update', apiVersion: 'v1', time: '2026-01-01T00:00:00Z', ...more }) as ManagedFieldsEntry
+  const others = Array.from({ length: 20 }, (_, i) => entryOf(`other-${i}`))
+  const different = [
+    entryOf('a'),
+    entryOf('a', { apiVersion: 'v2' }),
+    entryOf('a', { subresource: 'status' }),
+    entryOf('a', { operation: 'Apply' }),
+  ]
+  const applied = [entryOf('a', { operation: 'Apply' }), entryOf('a', { operation: 'Apply', apiVersion: 'v2' })]
+  const updated = [entryOf('a'), entryOf('a', { time: '2026-02-01T00:00:00Z' })]
+  const scaled = [entryOf('a'), { manager: 'a', operation: 'Update', apiVersion: 'v1' }]
+  for (const more of [[], others]) {
+    assert.equal(managerWithTwo([...different, ...more]), undefined)
+    assert.equal(managerWithTwo([...scaled, ...more]), undefined)
+    assert.equal(managerWithTwo([...more, ...applied]), 'a')
+    assert.equal(managerWithTwo([...updated, ...more]), 'a')
+  }
 })

@@ -126,6 +126,37 @@ export function secondsOf({ time }: Manager): number {
   return Number.isNaN(milliseconds) ? 0 : Math.floor(milliseconds / 1000)
 }
 
+/**
+ * A manager that has two entries; undefined where each has one. Entries without a time do not count: as in kube-apiserver, a write of the
+ * scale gives its manager one for the size alone, beside the one that the manager has already (`scale-ownership.ts`).
+ */
+export function managerWithTwo(entries: readonly ManagedFieldsEntry[] | null | undefined): string | undefined {
+  if (!entries || entries.length < 2) return undefined
+  if (entries.length > MANY_ENTRIES) return managerWithTwoOfMany(entries)
+  for (let i = 1; i < entries.length; i++)
+    for (let j = 0; j < i; j++) if (isSameManager(entries[i]!, entries[j]!)) return entries[i]!.manager ?? ''
+  return undefined
+}
+const MANY_ENTRIES = 8
+
+function isSameManager(a: ManagedFieldsEntry, b: ManagedFieldsEntry): boolean {
+  if (!a.time || !b.time) return false
+  if ((a.manager ?? '') !== (b.manager ?? '') || a.operation !== b.operation || (a.subresource ?? '') !== (b.subresource ?? ''))
+    return false
+  return a.operation === 'Apply' || a.apiVersion === b.apiVersion
+}
+
+function managerWithTwoOfMany(entries: readonly ManagedFieldsEntry[]): string | undefined {
+  const known = new Set<string>()
+  for (const { manager: name = '', operation, apiVersion = '', subresource = '', time } of entries) {
+    if (!time) continue
+    const identifier = identifierOf({ name, operation: operation as Operation, apiVersion, subresource })
+    if (known.has(identifier)) return name
+    known.add(identifier)
+  }
+  return undefined
+}
+
 /** Whether a client asks to forget all managers: an empty list, or one entry with nothing in it. */
 export function asksForReset(entries: readonly ManagedFieldsEntry[] | null | undefined): boolean {
   if (entries === null || entries === undefined) return false

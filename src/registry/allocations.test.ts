@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Bench, openBench } from '../../test/kits/registry.ts'
+import { Assertions } from '../schema/assertions.ts'
 import { defineKind } from '../schema/kind.ts'
+import { resourcesOf } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
 import { message, string } from '../schema/types.ts'
 import { MemoryStore } from '../storage/memory.ts'
@@ -109,3 +111,40 @@ test('when it is unknown whether the object was stored, its allocations are kept
   assert.deepEqual([...seats.taken.keys()], ['a'])
   await close()
 })
+
+test('an item that is given twice fails the second write, and is counted', async () => {
+  const assertions = new Assertions()
+  const lent = new Allocations(new Map([['seats', new Generous()]]), assertions)
+  const bench = await openBench([Guest], { allocations: async () => lent })
+  const answers = await Promise.all([bench.send('POST guests', guest('one')), bench.send('POST guests', guest('two'))])
+  assert.deepEqual(answers.map(({ code }) => code).sort(), [201, 500])
+  const refused = answers.find(({ code }) => code === 500)!
+  assert.match(refused.body.message, /assertion allocated_once failed: a of seats is given to a write that is under way and to guests/)
+  assert.equal(countOf(assertions), 1)
+  await bench.close()
+})
+
+test('an item that two stored objects have is counted when they are compared with the records', async () => {
+  const assertions = new Assertions()
+  // Without allocators objects keep what they ask for.
+  const bench = await openBench([Guest])
+  const lent = new Allocations(new Map([['seats', new Generous()]]), assertions)
+  const made = [await bench.send('POST guests', guest('one', { seat: 'a' })), await bench.send('POST guests', guest('two', { seat: 'a' }))]
+  const [resource] = resourcesOf([Guest], 'k8s.io')
+  await lent.repair(() => made.map(({ body }) => [resource!, body] as const), new Date())
+  assert.equal(countOf(assertions), 1)
+  await bench.close()
+})
+
+/** Gives the same seat to everybody. */
+class Generous extends Seats {
+  override async take() {
+    return { ok: true, item: 'a' } as const
+  }
+  override async repair(held?: () => unknown) {
+    held?.()
+  }
+}
+
+const countOf = (assertions: Assertions) =>
+  assertions.families()[0]!.samples.find(([labels]) => labels['assertion'] === 'allocated_once')![1]

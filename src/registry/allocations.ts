@@ -1,8 +1,10 @@
 /** Allocations of objects from shared ranges, such as cluster IPs: reserved before a write, kept once it is stored, released when it is not. */
+
+import { Assertions } from '../schema/assertions.ts'
 import type { AllocationResult, Allocators, Claim, Claims } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
-import { mayHaveHappened } from '../schema/status-error.ts'
+import { mayHaveHappened, type StatusError } from '../schema/status-error.ts'
 
 /** An object that holds an allocation. The uid distinguishes it from a later one of the same name. */
 export type Holder = { readonly resource: Resource; readonly namespace: string; readonly name: string; readonly uid: string }
@@ -13,6 +15,11 @@ export interface Allocator {
   take(holder: Holder, item: string | undefined): Promise<AllocationResult>
   /** The answer that `take` would give to a write that has already been promised `promised`. Records nothing. */
   preview(item: string | undefined, promised: readonly string[]): AllocationResult
+  /**
+   * Whether an item that an object was given, or has since it is stored, is recorded for another. Left out where records do not name
+   * holders.
+   */
+  isOthers?(holder: Holder, item: string, object: { readonly isStored: boolean }): boolean
   /** Releases an item, if the holder has it. */
   release(holder: Holder, item: string): Promise<void>
   /** Removes records without a holder, unless younger than `before` or spared, and writes missing ones. */
@@ -45,11 +52,16 @@ export interface Reservation {
  */
 export class Allocations {
   readonly #allocators: ReadonlyMap<string, Allocator>
-  /** Items that writes of this server have reserved and not yet kept or released. */
-  readonly #underWay = new Set<string>()
+  /** Items that writes of this server have reserved and not yet kept or released, with all that their write has reserved. */
+  readonly #underWay = new Map<string, readonly Claim[]>()
+  /** Those of them that are being released: another write may have them before this server hears that they are. */
+  readonly #releasing = new Set<string>()
 
-  constructor(allocators: ReadonlyMap<string, Allocator> = new Map()) {
+  readonly #assertions: Assertions
+
+  constructor(allocators: ReadonlyMap<string, Allocator> = new Map(), assertions = new Assertions()) {
     this.#allocators = allocators
+    this.#assertions = assertions
   }
 
   /** Reserves the items that the object needs and writes them into the object. Undefined when there is nothing to settle. */
@@ -61,6 +73,7 @@ export class Allocations {
       return undefined
     }
     const holder = holderOf(resource, old ?? object)
+    if (old && takes) this.#assertOwn(holder, claims.held(old), { isStored: true })
     const taken: Claim[] = []
     const reservation = this.#reservation(holder, claims, { taken, old })
     try {
@@ -87,12 +100,28 @@ export class Allocations {
       const held = () => {
         const holders = new Map<string, Holder>()
         for (const [resource, object] of objects())
-          for (const claim of this.#claimsOf(resource)?.held(object) ?? [])
-            if (claim.allocator === name && !holders.has(claim.item)) holders.set(claim.item, holderOf(resource, object))
+          for (const claim of this.#claimsOf(resource)?.held(object) ?? []) {
+            if (claim.allocator !== name) continue
+            const [other, holder] = [holders.get(claim.item), holderOf(resource, object)]
+            // Counted and logged: no request is to blame.
+            if (other && other.uid !== holder.uid) void this.#givenTwice(claim, textOf(other), holder)
+            else holders.set(claim.item, holder)
+          }
         return holders
       }
       await allocator.repair(held, { before, spared: item => this.#underWay.has(idOf({ allocator: name, item })) })
     }
+  }
+
+  /** Throws if an item of an object is recorded for another. */
+  #assertOwn(holder: Holder, claims: readonly Claim[], object: { readonly isStored: boolean }): void {
+    for (const claim of claims)
+      if (this.#allocators.get(claim.allocator)?.isOthers?.(holder, claim.item, object))
+        throw this.#givenTwice(claim, 'another object', holder)
+  }
+
+  #givenTwice({ allocator, item }: Claim, other: string, holder: Holder): StatusError {
+    return this.#assertions.failed('allocated_once', `${item} of ${allocator} is given to ${other} and to ${textOf(holder)}`)
   }
 
   #claimsOf({ def }: Resource): Claims<AnyObject> | undefined {
@@ -104,23 +133,21 @@ export class Allocations {
     claims: Claims<AnyObject>,
     { taken, old }: { readonly taken: readonly Claim[]; readonly old: AnyObject | undefined },
   ): Reservation {
-    const end = () => {
-      for (const claim of taken) this.#underWay.delete(idOf(claim))
+    const end = async (released: readonly Claim[]) => {
+      for (const claim of released) this.#releasing.add(idOf(claim))
+      await this.#releaseAll(holder, released)
+      for (const claim of taken) if (this.#underWay.get(idOf(claim)) === taken) this.#underWay.delete(idOf(claim))
+      for (const claim of released) this.#releasing.delete(idOf(claim))
     }
     return {
       settle: async outcome => {
         const kept = new Set((outcome?.object ? claims.held(outcome.object) : []).map(idOf))
         const before = outcome && old ? claims.held(old) : []
-        await this.#releaseAll(
-          holder,
-          [...before, ...taken].filter(claim => !kept.has(idOf(claim))),
-        )
-        end()
+        await end([...before, ...taken].filter(claim => !kept.has(idOf(claim))))
       },
       abandon: async error => {
         // After any other failure it is unknown whether the object was stored: its items stay reserved until the next repair.
-        if (!mayHaveHappened(error)) await this.#releaseAll(holder, taken)
-        end()
+        await end(mayHaveHappened(error) ? [] : taken)
       },
     }
   }
@@ -132,8 +159,11 @@ export class Allocations {
         const outcome = await this.#allocators.get(allocator)!.take(holder, item)
         if (outcome.ok) {
           const claim = { allocator, item: outcome.item }
+          const id = idOf(claim)
+          if (this.#underWay.has(id) && !this.#releasing.has(id)) throw this.#givenTwice(claim, 'a write that is under way', holder)
           taken.push(claim)
-          this.#underWay.add(idOf(claim))
+          this.#underWay.set(id, taken)
+          this.#assertOwn(holder, [claim], { isStored: false })
         }
         return outcome
       },
@@ -161,6 +191,8 @@ export class Allocations {
 }
 
 const idOf = ({ allocator, item }: Claim) => `${allocator} ${item}`
+
+const textOf = ({ resource, namespace, name }: Holder): string => `${resource.qualified} "${namespace}/${name}"`
 
 const holderOf = (resource: Resource, { metadata: { namespace = '', name = '', uid = '' } }: AnyObject): Holder => ({
   resource,

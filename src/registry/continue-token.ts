@@ -45,7 +45,7 @@ function faultOf(token: string): string {
   if (!JSON_BEGINS.test(String.fromCharCode(first)))
     return `invalid character '${goQuote(String.fromCharCode(first)).slice(1, -1)}' looking for beginning of value`
   try {
-    return faultIn(parseJson(bytes, { nodes: MAX_NODES }).value)
+    return faultIn(parseJson(bytes, { limit: { values: MAX_NODES, keyWeight: 1 } }).value)
   } catch (error) {
     return error instanceof JsonError ? error.message : NOT_ISSUED
   }

@@ -4,6 +4,7 @@ import { toProtobuf } from '../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
 import { type Transcoded, transcode } from '../codec/transcode.ts'
 import { Secret } from '../kinds/core/secret.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { finish } from '../lib/step.ts'
 import { DeleteOptionsType } from '../schema/delete-options.ts'
 import { resourceOf } from '../schema/resource.ts'
@@ -65,7 +66,7 @@ test('a body may name any of several versions, in every media type', () => {
 
 test('duplicate fields in YAML are reported with their line, before unknown ones', () => {
   const bytes = Buffer.from('metadata:\n  name: a\n  name: b\ndata:\n  k: dg==\n  k: dg==\nextra: 1\n')
-  const transcoded = transcode({ format: 'yaml', bytes }) as Extract<Transcoded, { outcome: 'json' }>
+  const transcoded = transcode({ format: 'yaml', bytes, limit: LIMITS.values.other.decoded }) as Extract<Transcoded, { outcome: 'json' }>
   const read = (validation: 'Ignore' | 'Warn' | 'Strict') =>
     finish(decodeObject(secrets, { mediaType: 'application/yaml', bytes, transcoded }, validation))
   assert.deepEqual(read('Ignore').warnings, [])

@@ -1,5 +1,8 @@
 /** From the bytes of a body to a typed object: parse, find the kind, conform, and report unknown and duplicate fields. */
 
+import { CBOR, CborError, CborFormError, CborTypeError } from '../codec/cbor.ts'
+import { cborTexts, cborTypeName, decodeCbor } from '../codec/cbor-decode.ts'
+import { diagnoseCbor } from '../codec/cbor-diagnose.ts'
 import { limitValues } from '../codec/decoded-size.ts'
 import { JsonError, JsonRangeError, parseJson } from '../codec/json.ts'
 import { fromProtobuf } from '../codec/protobuf-decode.ts'
@@ -7,9 +10,8 @@ import { type Enveloped, openEnvelope, PROTOBUF } from '../codec/protobuf-envelo
 import { ProtobufError } from '../codec/protobuf-reader.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
-import { LIMITS } from '../lib/limits.ts'
 import type { Step } from '../lib/step.ts'
-import { ConformError } from '../schema/conform.ts'
+import { ConformError, type Conformed, cborTypeOf, conformCbor } from '../schema/conform.ts'
 import { type Conforming, conformObject } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { invalid, refTo } from '../schema/refs.ts'
@@ -17,6 +19,7 @@ import { badRequest, invalidObject, type StatusError } from '../schema/status-er
 import type { Body } from './api.ts'
 import { type FindKind, mistakenKind, versionOf } from './claimed-kind.ts'
 import type { FieldValidation } from './options.ts'
+import { type Limited, valueLimitsOf } from './value-limits.ts'
 
 /** The kind that a body is expected to be of. */
 export type Expected = Conforming & {
@@ -31,18 +34,19 @@ export type Expected = Conforming & {
 }
 export type Decoded = { readonly object: AnyObject; readonly warnings: readonly string[] }
 
-/** Reads a whole object sent as JSON, YAML or protobuf. Kind and version may be left out; they are then those of the path. */
+/** Reads a whole object sent as JSON, YAML, protobuf or CBOR. Kind and version may be left out; they are then those of the path. */
 export function* decodeObject(expected: Expected, source: Body, validation: FieldValidation, findKind?: FindKind): Step<Decoded> {
-  const { value, duplicates, strictError } =
-    source.mediaType === PROTOBUF ? readProtobuf(expected, source, findKind) : parseBody(expected, source)
+  const { value, duplicates, strictError } = parseAs(expected, source, findKind)
   yield
-  if (value !== null && !isObject(value))
-    throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, source.bytes)
+  if (value !== null && !isObject(value)) throw noObject(expected, value, source)
   const claimed = expected.def?.custom
-    ? recogniseCustom(expected, value ?? {}, { bytes: source.bytes, validation })
-    : recognise(expected, value ?? {}, { bytes: source.bytes, findKind })
+    ? recogniseCustom(expected, value ?? {}, { source, validation })
+    : recognise(expected, value ?? {}, { source, findKind })
   try {
-    const conformed = conformObject(expected, value ?? {}, strictError === undefined ? duplicates : [])
+    const conformed =
+      source.mediaType === CBOR
+        ? conformAsCbor(expected, value ?? {})
+        : conformObject(expected, value ?? {}, strictError === undefined ? duplicates : [])
     const { value: object } = conformed
     const problems = strictError === undefined ? conformed.problems : [strictError, ...conformed.problems]
     if (problems.length > 0 && validation === 'Strict') throw new ConformError(`strict decoding error: ${problems.join(', ')}`)
@@ -64,6 +68,12 @@ export const warningsOf = (problems: readonly string[]): string[] =>
     return told === problem ? [problem] : told.split('\n').map(line => line.trim())
   })
 
+function parseAs(expected: Expected, source: Body, findKind: FindKind | undefined): ParsedBody {
+  if (source.mediaType === PROTOBUF) return readProtobuf(expected, source, findKind)
+  if (source.mediaType === CBOR) return { value: readCbor(expected, source.bytes), duplicates: [] }
+  return parseBody(expected, source)
+}
+
 /** A parsed body. Duplicates in YAML are reported with their lines, in one error for all of them. */
 type ParsedBody = { readonly value: Json; readonly duplicates: readonly Duplicate[]; readonly strictError?: string | undefined }
 
@@ -73,7 +83,7 @@ function parseBody(expected: Expected, body: Body): ParsedBody {
   if (object) return { value: object.take(), duplicates: [] }
   try {
     if (mediaType !== 'application/yaml') return parseJson(bytes, readingOf(expected))
-    const { value, strictError } = transcodedOf(body, message => unidentified(expected, message, bytes))
+    const { value, strictError } = transcodedOf(expected, body, message => unidentified(expected, message, bytes))
     return { value, duplicates: [], strictError }
   } catch (error) {
     if (error instanceof JsonRangeError) throw cannotBe(expected, { kind: expected.kind, version: versionOf(expected) }, error)
@@ -84,7 +94,8 @@ function parseBody(expected: Expected, body: Body): ParsedBody {
 
 /** The JSON value of a body that was sent as something else; `refuse` makes the error for one that cannot be read. */
 export function transcodedOf(
-  { transcoded, mediaType }: Body,
+  expected: Limited,
+  { transcoded }: Body,
   refuse: (message: string) => StatusError,
 ): { value: Json; strictError: string | undefined } {
   if (!transcoded) throw new Error('the body has not been prepared')
@@ -92,27 +103,55 @@ export function transcodedOf(
   if (transcoded.outcome === 'parsed') return { value: transcoded.take(), strictError: undefined }
   const { value } = parseJson(transcoded.json, { trusted: true })
   // A mapping of many keys counts for more than workers count it.
-  if (typeof value === 'object' && value !== null) limitValues(value, mediaType === PROTOBUF ? LIMITS.decodedNodes : LIMITS.yamlNodes)
+  if (typeof value === 'object' && value !== null) limitValues(value, valueLimitsOf(expected).decoded)
   return { value, strictError: transcoded.strictError }
 }
 
 /** Types of fields decide how a number is read; a schema does so only after parsing. */
-const readingOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written', nodes: LIMITS.decodedNodes }) as const
+const readingOf = ({ def }: Expected) => ({ numbers: def?.custom ? 'values' : 'written', limit: valueLimitsOf({ def }).decoded }) as const
 
 /** Reads a message and the kind in its envelope. Protobuf has no unknown or duplicate fields to report. */
 function readProtobuf(expected: Expected, body: Body, findKind: FindKind | undefined): ParsedBody {
   const { kind, apiVersion, raw } = openBody(expected, body.bytes)
-  const claimed = recognise(expected, { kind, apiVersion }, { bytes: body.bytes, findKind })
+  const claimed = recognise(expected, { kind, apiVersion }, { source: body, findKind })
   try {
     const message = body.transcoded
-      ? (transcodedOf(body, problem => cannotBe(expected, claimed, new Error(problem))).value as JsonObject)
-      : fromProtobuf(expected.type, raw)
+      ? (transcodedOf(expected, body, problem => cannotBe(expected, claimed, new Error(problem))).value as JsonObject)
+      : fromProtobuf(expected.type, raw, { values: valueLimitsOf(expected).decoded.values })
     return { value: { ...message, kind, apiVersion }, duplicates: [] }
   } catch (error) {
     if (error instanceof ProtobufError) throw cannotBe(expected, claimed, error)
     throw error
   }
 }
+
+/** Reads CBOR, in which a key that is there twice is an error, however strict the request is. */
+function readCbor(expected: Expected, bytes: Uint8Array): Json {
+  try {
+    return decodeCbor(bytes, { ...readingOf(expected), type: expected.def?.custom ? undefined : expected.type })
+  } catch (error) {
+    if (error instanceof CborFormError) throw undetermined(expected, error.message, bytes)
+    if (!(error instanceof CborError)) throw error
+    const { kind = '', apiVersion = '' } = cborTexts(bytes, ['kind', 'apiVersion'])
+    const claimed = { kind: kind || expected.kind, version: versionOf({ apiVersion: apiVersion || expected.apiVersion }) }
+    const message = error instanceof CborTypeError && !expected.def?.custom ? error.in(goStructOf(expected)) : error.message
+    throw cannotBe(expected, claimed, new Error(message))
+  }
+}
+
+/** Conforms an object that was sent as CBOR. kube-apiserver drops unknown fields of custom objects without a word then. */
+function conformAsCbor(expected: Expected, value: JsonObject): Conformed {
+  if (expected.def?.custom) return { value: conformObject(expected, value).value, problems: [] }
+  try {
+    return conformCbor(expected.type, value)
+  } catch (error) {
+    if (error instanceof ConformError && error.mismatch) throw new ConformError(new CborTypeError(error.mismatch).in(goStructOf(expected)))
+    throw error
+  }
+}
+
+/** The name of the type in Go: `v1.ConfigMap`. */
+const goStructOf = (expected: Expected): string => `${versionOf(expected)}.${expected.kind}`
 
 function openBody(expected: Expected, bytes: Uint8Array): Enveloped {
   try {
@@ -130,12 +169,12 @@ const cannotBe = (expected: Expected, { kind, version }: { kind: string; version
 function recognise(
   expected: Expected,
   value: { readonly [key: string]: Json },
-  { bytes, findKind }: { bytes: Uint8Array; findKind: FindKind | undefined },
+  { source, findKind }: { source: Body; findKind: FindKind | undefined },
 ): { kind: string; version: string } {
+  const { bytes } = source
   const claimOf = (field: 'apiVersion' | 'kind'): string => {
     const text = value[field] ?? ''
-    if (typeof text !== 'string')
-      throw unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(text)} into Go struct field .${field} of type string`, bytes)
+    if (typeof text !== 'string') throw noText(expected, field, { value: text, source })
     return text === '' ? expected[field] : text
   }
   const apiVersion = claimOf('apiVersion')
@@ -155,15 +194,20 @@ function recognise(
 function recogniseCustom(
   expected: Expected,
   value: JsonObject,
-  { bytes, validation }: { bytes: Uint8Array; validation: FieldValidation },
+  { source, validation }: { source: Body; validation: FieldValidation },
 ): { kind: string; version: string } {
+  const { bytes } = source
+  const isCbor = source.mediaType === CBOR
+  const shown = () => (isCbor ? diagnoseCbor(bytes) : Buffer.from(bytes).toString())
   const claimed = { kind: expected.kind, version: versionOf(expected) }
   const { kind, apiVersion, metadata } = value
   if (typeof kind !== 'string' || kind === '') {
-    const why = `Object 'Kind' is missing in '${Buffer.from(bytes).toString()}'`
-    throw validation === 'Ignore' ? cannotBe(expected, claimed, new Error(why)) : unidentified(expected, why, bytes)
+    const why = `Object 'Kind' is missing in '${shown()}'`
+    throw validation === 'Ignore' && !isCbor ? cannotBe(expected, claimed, new Error(why)) : unidentified(expected, why, bytes)
   }
-  if (apiVersion !== expected.apiVersion) throw otherCustomVersion(expected, value, validation)
+  if (isCbor && (typeof apiVersion !== 'string' || apiVersion === ''))
+    throw cannotBe(expected, { kind, version: '' }, new Error(`Object 'apiVersion' is missing in '${shown()}'`))
+  if (apiVersion !== expected.apiVersion) throw otherCustomVersion(expected, value, isCbor ? 'Ignore' : validation)
   if (kind === expected.kind) return claimed
   throw otherCustomKind(expected, kind, metadata)
 }
@@ -198,6 +242,26 @@ export function otherCustomKind(expected: Expected, kind: string, metadata: Json
   const group = expected.apiVersion.slice(0, expected.apiVersion.lastIndexOf('/'))
   return invalidObject({ group, kind }, name, [invalid(refTo({ kind }).kind, `must be ${expected.kind}`)])
 }
+
+/** The error for a body that is no object. */
+function noObject(expected: Expected, value: Json, { mediaType, bytes }: Body): StatusError {
+  if (mediaType !== CBOR)
+    return unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`, bytes)
+  const why = Array.isArray(value) ? 'cannot decode CBOR array to struct without toarray option' : ''
+  return undetermined(expected, new CborTypeError({ sent: cborTypeName(bytes), expected: 'v1.TypeMeta', why }).message, bytes)
+}
+
+/** The error for a kind or apiVersion that is no text. */
+function noText(expected: Expected, field: 'apiVersion' | 'kind', { value, source }: { value: Json; source: Body }): StatusError {
+  const { mediaType, bytes } = source
+  if (mediaType !== CBOR)
+    return unrecognised(expected, `json: cannot unmarshal ${jsonTypeName(value)} into Go struct field .${field} of type string`, bytes)
+  return undetermined(expected, new CborTypeError({ sent: cborTypeOf(value), expected: 'string', field }).in('v1.TypeMeta'), bytes)
+}
+
+/** The error for CBOR of which nothing can be told. */
+const undetermined = (expected: Expected, problem: string, bytes: Uint8Array): StatusError =>
+  unidentified(expected, `unable to determine group/version/kind: ${problem}`, bytes)
 
 /** The error for a body whose kind cannot be read. */
 const unrecognised = (expected: Expected, problem: string, bytes: Uint8Array): StatusError =>

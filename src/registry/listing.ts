@@ -14,6 +14,7 @@ import type { ListOptions } from './options.ts'
 import type { Request } from './request.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import type { Selected } from './selection.ts'
+import { matchingInVersion } from './served-selection.ts'
 
 /** A list request: its options, and the objects that it selects. */
 export type Listed = { readonly options: ListOptions; readonly selected: Selected }
@@ -38,7 +39,8 @@ export function* listObjects(
     const listing = yield* waitFor(listStored(deps.store, deps.caches.of(resource).resource, past))
     if (!listing) throw forgotten()
     refuseUnreadable(resource, listing.objects)
-    return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision: at, selected, since }) }
+    const objects = selected.served.length === 0 ? listing.objects : yield* matchingInVersion(resource, listing.objects, selected.served)
+    return { objects, meta: metaOf(deps, call, { listing, revision: at, selected, since }) }
   }
   // Nothing is waited for from here on: the newest and the oldest revision stay the same until the list is made.
   const cache = deps.caches.of(resource)
@@ -54,7 +56,10 @@ export function* listObjects(
   })
   refuseUnreadable(resource, listing.objects)
   const revision = past ?? newest
-  return { objects: listing.objects, meta: metaOf(deps, call, { listing, revision, selected, since }) }
+  const meta = metaOf(deps, call, { listing, revision, selected, since })
+  // Most lists have nothing to convert, and are made in one go.
+  if (selected.served.length === 0) return { objects: listing.objects, meta }
+  return { objects: yield* matchingInVersion(resource, listing.objects, selected.served), meta }
 }
 
 /** The snapshot to read (the latest unless one is named, with the error for when it is compacted), where in it to begin, and since when it is read. */
@@ -115,7 +120,7 @@ function metaOf(
   const part = selected.shard && { shardInfo: { selector: selected.shard.text } }
   if (listing.next === undefined) return { ...base, ...part }
   const token = writeToken(tokenKey, { resource, namespace }, { after: listing.next, revision, since })
-  const counted = listing.remaining !== undefined && selected.selection.test === undefined
+  const counted = listing.remaining !== undefined && selected.selection.test === undefined && selected.served.length === 0
   return { ...base, continue: token, ...(counted && { remainingItemCount: listing.remaining! }), ...part }
 }
 

@@ -1,4 +1,6 @@
 /** The body of a patch, and the stored object with its changes made to it. `configuration.ts` does the same for an apply. */
+import { APPLY_CBOR_PATCH } from '../codec/cbor.ts'
+import type { ValueLimit } from '../codec/decoded-size.ts'
 import { JsonError, parseJson, stringifyJson } from '../codec/json.ts'
 import { goPrint, goQuote } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
@@ -13,22 +15,25 @@ import type { Body } from './api.ts'
 import type { Expected } from './decode.ts'
 import { type PatchProblems, takePatched } from './patched-object.ts'
 import type { Request } from './request.ts'
+import { type Limited, valueLimitsOf } from './value-limits.ts'
 import type { Write } from './write-value.ts'
 
 const JSON_PATCH = 'application/json-patch+json'
 const MERGE_PATCH = 'application/merge-patch+json'
 const STRATEGIC_MERGE_PATCH = 'application/strategic-merge-patch+json'
 const APPLY_PATCH = 'application/apply-patch+yaml'
-const PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
+export const PATCH_TYPES: readonly string[] = [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH]
 
 /** Custom kinds have no strategic merge patch: their schemas declare no merge strategies. */
-export const CUSTOM_PATCH_TYPES = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
+export const CUSTOM_PATCH_TYPES: readonly string[] = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
 
-/** The body of a patch, whose media type names the type of patch. Throws for unknown patch types. */
+/** The body of a patch, whose media type names the type of patch. Throws for unknown types; CBOR is behind a gate that http/ knows. */
 export function patchBody({ call: { resource }, body = NO_PATCH }: Request): { readonly body: Body; readonly isApply: boolean } {
-  if (resource.def.custom && !CUSTOM_PATCH_TYPES.includes(body.mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
-  if (!PATCH_TYPES.includes(body.mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
-  return { body, isApply: body.mediaType === APPLY_PATCH }
+  const { mediaType } = body
+  if (mediaType === APPLY_CBOR_PATCH) return { body, isApply: true }
+  if (resource.def.custom && !CUSTOM_PATCH_TYPES.includes(mediaType)) throw unsupportedMediaType(CUSTOM_PATCH_TYPES)
+  if (!PATCH_TYPES.includes(mediaType)) throw new StatusError(415, 'UnsupportedMediaType', '415: Unsupported Media Type', {})
+  return { body, isApply: mediaType === APPLY_PATCH }
 }
 const NO_PATCH: Body = { mediaType: '', bytes: new Uint8Array() }
 
@@ -43,7 +48,7 @@ type Patched = PatchProblems & { readonly value: Json }
 
 function* patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): Step<Patched> {
   if (mediaType === JSON_PATCH) return yield* patchByOperations(expected, bytes, stored)
-  const { value: changes, duplicates } = parsePatch(bytes)
+  const { value: changes, duplicates } = parsePatch(bytes, valueLimitsOf(expected).decoded)
   yield
   if (changes === null && mediaType === MERGE_PATCH) throw badRequest('Invalid JSON Patch')
   if (changes === null) return { value: stored, problems: [], shown: () => goPrint({}) }
@@ -64,8 +69,7 @@ function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObjec
 }
 
 function* patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json): Step<Patched> {
-  // As many operations as there may be hold more values than other bodies.
-  const { value: document, duplicates } = parsePatch(bytes, 2 * LIMITS.decodedNodes)
+  const { value: document, duplicates } = parsePatch(bytes, operationsLimit(expected))
   yield
   const values = settled(document, { prefix: 'error decoding patch: ', into: 'Go struct field jsonPatchOp.value' })
   try {
@@ -103,11 +107,19 @@ function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string;
 }
 
 /** A patch as JSON without the white space between its values. Throws for one that is no JSON. */
-export const patchText = ({ bytes }: Body): string => stringifyJson(parsePatch(bytes, 2 * LIMITS.decodedNodes).value)
+export const patchText = (kind: Limited, { bytes }: Body): string => stringifyJson(parsePatch(bytes, operationsLimit(kind)).value)
 
-function parsePatch(bytes: Uint8Array, nodes: number = LIMITS.decodedNodes) {
+/** As many operations as there may be hold more values than other bodies. */
+function operationsLimit(kind: Limited): ValueLimit {
+  const { values, keyWeight } = valueLimitsOf(kind).decoded
+  return { values: values + OPERATION_VALUES * LIMITS.patchOperations, keyWeight }
+}
+/** An operation with its members. */
+const OPERATION_VALUES = 5
+
+function parsePatch(bytes: Uint8Array, limit: ValueLimit) {
   try {
-    return parseJson(bytes, { numbers: 'written', nodes })
+    return parseJson(bytes, { numbers: 'written', limit })
   } catch (error) {
     if (error instanceof JsonError) throw badRequest('invalid JSON patch')
     throw error

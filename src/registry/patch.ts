@@ -13,10 +13,13 @@ export function* patch(request: Request): Step<Result> {
   const { call, ctx } = request
   const { body, isApply } = patchBody(request)
   const options = writeOptions(call.query, 'PatchOptions', { groupDomain: ctx.groupDomain, isApply })
-  ctx.sent?.other(() => (isApply ? goJson(readConfiguration(body).applied) : patchText(body)))
+  ctx.sent?.other(() => (isApply ? goJson(readConfiguration(call.resource, body).applied) : patchText(call.resource, body)))
   // An apply may create the object.
   const change: Change = isApply
-    ? { effect: call.subresource === '' ? 'either' : 'change', merge: write => mergeConfiguration(write, readConfiguration(body)) }
+    ? {
+        effect: call.subresource === '' ? 'either' : 'change',
+        merge: write => mergeConfiguration(write, readConfiguration(call.resource, body)),
+      }
     : { effect: 'change', merge: write => mergePatch(write, body) }
   return yield* runWrite(newWrite(request, { options, change }))
 }

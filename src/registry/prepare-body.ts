@@ -1,4 +1,5 @@
 /** Converts YAML bodies and large protobuf bodies to JSON before the verb runs. */
+import type { ValueLimit } from '../codec/decoded-size.ts'
 import { JsonError, parseJson } from '../codec/json.ts'
 import { portableType } from '../codec/portable-type.ts'
 import { openEnvelope, PROTOBUF } from '../codec/protobuf-envelope.ts'
@@ -11,6 +12,7 @@ import { type Step, waitFor } from '../lib/step.ts'
 import { tooLarge } from '../schema/status-error.ts'
 import type { Body, Call, CallContext, PlainJson } from './api.ts'
 import type { Request } from './request.ts'
+import { valueLimitsOf } from './value-limits.ts'
 
 /** Whether the body can be decoded as it is. Without a transcoder, protobuf of any size is decoded on the main thread. */
 export function isPrepared({ body, deps }: Request): boolean {
@@ -22,26 +24,29 @@ export function isPrepared({ body, deps }: Request): boolean {
 /** The body with its JSON, where it was converted. */
 export function* prepareBody({ body, call, ctx, deps }: Request): Step<Body> {
   const { transcoder } = deps
-  if (body!.mediaType.endsWith('yaml')) return yield* prepareYaml(body!, ctx, transcoder)
+  const limit = valueLimitsOf(call.resource).decoded
+  if (body!.mediaType.endsWith('yaml')) return yield* prepareYaml(body!, { limit, ctx, transcoder })
   const raw = messageIn(call, body!.bytes)
   if (!raw) return body!
-  const job = { format: 'protobuf', bytes: raw, type: portableType(call.resource.type) } as const
+  const job = { format: 'protobuf', bytes: raw, limit, type: portableType(call.resource.type) } as const
   return yield* withJson(body!, transcoder!.transcode(job, from(ctx)))
 }
 
-function* prepareYaml(body: Body, ctx: CallContext, transcoder: Transcoder | undefined): Step<Body> {
+type Preparing = { readonly limit: ValueLimit; readonly ctx: CallContext; readonly transcoder: Transcoder | undefined }
+
+function* prepareYaml(body: Body, { limit, ctx, transcoder }: Preparing): Step<Body> {
   const { bytes } = body
-  const plain = plainJson(bytes)
+  const plain = plainJson(bytes, limit)
   if (plain) return { ...body, transcoded: plain }
-  const job = { format: 'yaml', bytes } as const
+  const job = { format: 'yaml', bytes, limit } as const
   return yield* withJson(body, transcoder && !isCheap(bytes) ? transcoder.transcode(job, from(ctx)) : transcodeInline(job))
 }
 
 /** Most YAML that clients send is JSON: kubectl applies with it. With duplicate keys it is read as YAML, which reports their lines. */
-function plainJson(bytes: Uint8Array): PlainJson | undefined {
+function plainJson(bytes: Uint8Array, limit: ValueLimit): PlainJson | undefined {
   if (!/^\s*\{/.test(Buffer.from(bytes.buffer, bytes.byteOffset, Math.min(bytes.byteLength, 64)).toString('latin1'))) return undefined
   try {
-    const { value, duplicates } = parseJson(bytes, { nodes: LIMITS.decodedNodes })
+    const { value, duplicates } = parseJson(bytes, { limit })
     return duplicates.length === 0 ? { outcome: 'parsed', take: parsedOnce(value, bytes) } : undefined
   } catch (error) {
     if (error instanceof JsonError) return undefined

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { Recorder } from '../../test/kits/cache/widgets.ts'
 import { type Bench, NOW, openBench } from '../../test/kits/registry.ts'
+import type { Plugin } from '../admission/plugin.ts'
 import { Namespace } from '../kinds/core/namespace.ts'
 import { defineKind } from '../schema/kind.ts'
 import { invalid } from '../schema/refs.ts'
@@ -450,4 +451,20 @@ test('objects of the cluster have no namespace, whatever they say', async t => {
   t.after(() => bench.close())
   const { code, body } = await bench.send('POST namespaces', { metadata: { name: 'x', namespace: 'y' } })
   assert.deepEqual([code, body.metadata.namespace], [201, undefined])
+})
+
+test('an object in which a field manager has two entries is not stored', async () => {
+  const doubling: Plugin = {
+    name: 'Doubling',
+    mutate({ object }) {
+      const { managedFields } = object!.metadata
+      object!.metadata.managedFields = [...managedFields!, ...managedFields!]
+    },
+  }
+  const bench = await openBench([Widget], { plugins: [doubling] })
+  const { code, body } = await bench.send('POST widgets', { metadata: { name: 'a' }, spec: { color: 'red' } })
+  assert.equal(code, 500)
+  assert.match(body.message, /assertion owned_once failed: the field manager ".*" has two entries in widgets.test.example "a"/)
+  assert.equal((await bench.send('GET widgets/a')).code, 404)
+  await bench.close()
 })

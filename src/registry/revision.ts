@@ -1,6 +1,7 @@
 /** Resource versions in requests: reading them, and waiting for one that is not there yet. */
 import type { Caches } from '../cache/caches.ts'
 import { Cancellable, type Cancellation } from '../lib/cancellation.ts'
+import { startTimer, stopTimer } from '../lib/environment.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { invalid, refTo } from '../schema/refs.ts'
 import { badRequest, expired, type StatusError, tooLargeRevision } from '../schema/status-error.ts'
@@ -39,10 +40,10 @@ export async function waitForRevision(
   caches.fresh()?.catch(() => {})
   const patience = new Cancellable()
   const stop = () => patience.abort(new Error('waited for long enough'))
-  const timer = setTimeout(stop, timeoutMs > 0 ? Math.min(timeoutMs, TIMEOUT_MS) : TIMEOUT_MS)
+  const timer = startTimer(stop, timeoutMs > 0 ? Math.min(timeoutMs, TIMEOUT_MS) : TIMEOUT_MS)
   signal.addEventListener('abort', stop, { once: true })
   await caches.reached(revision, patience)
-  clearTimeout(timer)
+  stopTimer(timer)
   signal.removeEventListener('abort', stop)
   if (caches.revision >= revision) return undefined
   return caches.isLost(revision) ? expired(TOO_OLD) : tooLargeRevision(revision, caches.revision)

@@ -73,7 +73,7 @@ function showStored(write: Write): void {
 }
 
 function applyScale(write: Write, body: Body): Step<void> {
-  const { applied, strictError } = readConfiguration(body)
+  const { applied, strictError } = readConfiguration(write.kind, body)
   const named = isObject(applied['metadata']) ? applied : { ...applied, metadata: { name: write.call.name } }
   return mergeConfiguration(write, { applied: named, strictError })
 }

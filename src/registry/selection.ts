@@ -16,9 +16,15 @@ import { parseShardSelector, type ShardSelector, ShardSelectorError } from '../s
 import { badRequest, StatusError } from '../schema/status-error.ts'
 import type { Call, CallContext } from './api.ts'
 import type { ListOptions } from './options.ts'
+import { isServedField } from './served-selection.ts'
 
 /** The selection of a request; `shard` is the part that a sharded list selects. */
-export type Selected = { readonly selection: Selection; readonly shard: ShardSelector | undefined }
+export type Selected = {
+  readonly selection: Selection
+  readonly shard: ShardSelector | undefined
+  /** Fields that are looked at in the served version, after the conversion of selected objects. */
+  readonly served: FieldTerms
+}
 
 export function selectionOf({ resource, namespace, name }: Call, options: ListOptions, { gate }: Pick<CallContext, 'gate'>): Selected {
   const { labels, fields: asked } = options
@@ -27,7 +33,9 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
   if (name !== '' && asked.length > 0 && requiredFieldValue(asked, 'metadata.name') !== name)
     throw badRequest("fieldSelector metadata.name doesn't match requested name")
   const shard = options.shardSelector === '' || !gate('ShardedListAndWatch') ? undefined : shardOf(options.shardSelector)
-  const fields = resource.conversion ? asked.map(f => ({ ...f, field: resource.conversion!.fieldName(f.field) })) : asked
+  const served = asked.filter(({ field }) => isServedField(resource, field))
+  const cached = served.length === 0 ? asked : asked.filter(term => !served.includes(term))
+  const fields = resource.conversion ? cached.map(f => ({ ...f, field: resource.conversion!.fieldName(f.field) })) : cached
   // An empty name is a name that nothing has, and of two names an object has one at most: only the test knows that.
   const [first, second] = fields.filter(f => f.field === 'metadata.name' && f.operator === '=')
   const named = first && !second && (name === '' || name === first.value) ? first.value : ''
@@ -46,6 +54,7 @@ export function selectionOf({ resource, namespace, name }: Call, options: ListOp
       ...(tests && { test }),
     },
     shard,
+    served,
   }
 }
 

@@ -3,10 +3,12 @@ import { encodeObject, encodeWrite, withRevision } from '../codec/stored-bytes.t
 import type { Fence } from '../lib/fence.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { type Step, waitFor } from '../lib/step.ts'
+import { managerWithTwo } from '../patch/managers.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
 import { FencedOff, LateBytes, type Revision, type Change as StoreChange, type Swap } from '../storage/store.ts'
+import { valueLimitsOf } from './value-limits.ts'
 import type { Write } from './write-value.ts'
 
 /** Creates the object, if its name is free. */
@@ -16,22 +18,24 @@ export function* insert(write: Write): Step<void> {
   const { caches } = deps
   const cache = caches.of(resource)
   const key = keyOf(resource, object.metadata.namespace ?? '', object.metadata.name!)
-  const value = new LateBytes(() => encodeWrite(object))
+  const limit = valueLimitsOf(resource).stored
+  const value = new LateBytes(() => encodeWrite(object, limit))
   if (options.dryRun) {
     // An object that is too large is refused here, too.
-    encodeWrite(object)
+    encodeWrite(object, limit)
     if (!cache.get(key)) write.done = { json: encodeObject(object), object }
     return
   }
+  yield* encodeFirst(write, value)
   if (change.effect === 'create' && isRevision(object.metadata.resourceVersion))
     throw new StatusError(500, '', 'resourceVersion should not be set on objects to be created')
-  resource.def.custom?.beforeCreate?.(object.metadata.name!)
+  const definition = resource.def.custom?.beforeCreate?.(object.metadata.name!)
   let swapped: Swap
   try {
-    swapped = (yield caches.write(key, storeChange(write, 0, value))) as Swap
+    swapped = (yield caches.write(key, storeChange(write, { expect: 0, value, definition }))) as Swap
   } catch (error) {
-    if (!(error instanceof FencedOff) || error.fence !== write.needs) throw error
-    write.isOutdated = true
+    if (!(error instanceof FencedOff) || (error.fence !== write.needs && error.fence !== definition)) throw error
+    write.outdated = error.fence
     return
   }
   if (!swapped.ok) return
@@ -51,14 +55,15 @@ export function* swap(write: Write): Step<void> {
     write.done = { json: found!.json, object, revision }
     return
   }
-  const value = new LateBytes(() => encodeWrite(object))
+  const value = new LateBytes(() => encodeWrite(object, valueLimitsOf(resource).stored))
   if (options.dryRun) {
     write.done = { json: withRevision(value.bytes, revision), object }
     return
   }
   const isRemoved = isReleased(resource, object, stored!)
   const cache = deps.caches.of(resource)
-  const swapped = yield* waitFor(deps.caches.write(key, storeChange(write, revision, isRemoved ? null : value)))
+  if (!isRemoved) yield* encodeFirst(write, value)
+  const swapped = yield* waitFor(deps.caches.write(key, storeChange(write, { expect: revision, value: isRemoved ? null : value })))
   if (!swapped.ok) return
   noteStored(write, swapped.revision)
   const latest = cache.get(key)
@@ -66,17 +71,28 @@ export function* swap(write: Write): Step<void> {
   write.done = { json, object: isRemoved ? undefined : object, revision: swapped.revision }
 }
 
+/** Others may run between the encoding of a large object and its storing. */
+function* encodeFirst({ pace }: Write, value: LateBytes): Step<void> {
+  if (!pace.isLarge || value.bytes.byteLength === 0) return
+  yield
+}
+
 function* isStoredOtherwise({ deps: { store }, ctx }: Write, key: string): Step<boolean> {
   const isStale = store.isStale?.(key, ctx.stopwatch?.trace) ?? false
   return isStale instanceof Promise ? yield* waitFor(isStale) : isStale
 }
 
+/** `definition` is that of a custom kind, which must be unchanged when an object is created. */
+type Storing = { readonly expect: Revision; readonly value: LateBytes | null; readonly definition?: Fence | undefined }
+
 /** The change that the store makes: another value for a key, as long as the conditions of the write still hold. */
-function storeChange(write: Write, expect: Revision, value: LateBytes | null): StoreChange {
+function storeChange(write: Write, { expect, value, definition }: Storing): StoreChange {
   const { object, ctx } = write
   // A new object has a uid that no other has, so that its creation is known to have been made even if the store's answer is lost.
   const unique = expect === 0
   const isEnding = Boolean(object?.metadata.deletionTimestamp)
+  // Nothing keeps an object from being deleted.
+  if (value && object && !isEnding) assertOwnedOnce(write, object)
   return {
     expect,
     value,
@@ -84,9 +100,17 @@ function storeChange(write: Write, expect: Revision, value: LateBytes | null): S
     unique,
     isEnding,
     ttlSeconds: write.resource.def.ttlSeconds,
-    fences: fencesOf(write),
+    fences: definition ? [...(fencesOf(write) ?? []), definition] : fencesOf(write),
     trace: ctx.stopwatch?.trace,
   }
+}
+
+/** Throws if a field manager has two entries, for one of them would be lost when they are read. */
+export function assertOwnedOnce({ deps, call: { resource, name } }: Write, { metadata }: AnyObject): void {
+  const manager = managerWithTwo(metadata.managedFields)
+  if (manager === undefined) return
+  const shown = `${resource.qualified} "${name || metadata.name}"`
+  throw deps.caches.assertions.failed('owned_once', `the field manager ${JSON.stringify(manager)} has two entries in ${shown}`)
 }
 
 /** The conditions of a write, besides the revision of the object itself. */

@@ -1,13 +1,20 @@
 /** Watch: the changes of the selected objects, from the revision that the client names. */
 import { bookmarkOf } from '../cache/bookmark.ts'
+import type { CachedRevision } from '../cache/cached-revision.ts'
+import type { Selection } from '../cache/selection.ts'
 import type { WatchStream } from '../cache/watch-stream.ts'
+import { chance } from '../lib/environment.ts'
 import { type Step, waitFor } from '../lib/step.ts'
+import type { Resource } from '../schema/resource.ts'
 import { expired, type StatusError } from '../schema/status-error.ts'
+import type { Revision } from '../storage/store.ts'
 import type { Result } from './api.ts'
+import type { Deps } from './deps.ts'
 import { listOptions } from './options.ts'
 import type { Request } from './request.ts'
 import { parseRevision, waitForRevision } from './revision.ts'
 import { selectionOf } from './selection.ts'
+import { matchingAtStart, matchingStream } from './served-selection.ts'
 import { servedStream } from './version-conversion.ts'
 
 /** Without a timeout of its own a watch lasts between half an hour and an hour, so that clients spread over time. */
@@ -18,7 +25,7 @@ export function* watch(request: Request): Step<Result> {
   const { deps, call, ctx } = request
   const { resource } = call
   const options = listOptions(call.query, ctx)
-  const { selection } = selectionOf(call, options, ctx)
+  const { selection, served } = selectionOf(call, options, ctx)
   const revision = parseRevision(options.resourceVersion)
   const { bookmarks, sendInitialEvents, timeoutMs = randomTimeout() } = options
   if (timeoutMs < 0) return { type: 'watch', resource, stream: ended() }
@@ -32,6 +39,12 @@ export function* watch(request: Request): Step<Result> {
   if (deps.caches.isLost(revision))
     return { type: 'watch', resource, stream: ended(expired(`too old resource version: ${revision} (${deps.caches.revision})`)) }
   const from = initial || revision === 0 ? deps.caches.revision : revision
+  // Without initial events a watch does not see which objects match at its start.
+  const matching = yield* matchingAtStart(
+    resource,
+    served.length === 0 || initial ? [] : objectsAt(deps, resource, { selection, from }),
+    served,
+  )
   const stream = deps.caches.watch(resource, {
     selection,
     from,
@@ -43,9 +56,20 @@ export function* watch(request: Request): Step<Result> {
         afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
       }),
   })
-  return { type: 'watch', resource, stream: servedStream(resource, stream) }
+  return { type: 'watch', resource, stream: matchingStream(resource, servedStream(resource, stream), { terms: served, matching }) }
+}
+
+/** The objects of a revision; none if it is no longer known, as the watch then ends at once. */
+function objectsAt(
+  { caches }: Deps,
+  resource: Resource,
+  { selection, from }: { readonly selection: Selection; readonly from: Revision },
+): readonly CachedRevision[] {
+  const cache = caches.of(resource)
+  if (from < cache.oldest) return []
+  return cache.list({ selection, ...(from < caches.revision && { at: from }) }).objects
 }
 
 const ended = (error?: StatusError): WatchStream => ({ open: sink => sink.end(error), close() {} })
 
-const randomTimeout = () => MIN_WATCH_MS * (1 + Math.random())
+const randomTimeout = () => MIN_WATCH_MS * (1 + chance())

@@ -58,8 +58,8 @@ export type Write = {
   storedAt: Revision | undefined
   /** The object that admission relied on: the write is not stored, but begins again, when that has changed meanwhile. */
   needs: Fence | undefined
-  /** Whether it has changed. */
-  isOutdated: boolean
+  /** The condition of a write that no longer holds. */
+  outdated: Fence | undefined
 }
 
 export type Done = {
@@ -132,6 +132,6 @@ export function newWrite(
     result: undefined,
     storedAt: undefined,
     needs: undefined,
-    isOutdated: false,
+    outdated: undefined,
   }
 }

@@ -5,10 +5,11 @@
 import type { CachedRevision } from '../cache/cached-revision.ts'
 import { limitValues } from '../codec/decoded-size.ts'
 import { encodeObject, parseObject } from '../codec/stored-bytes.ts'
+import { monotonicMs } from '../lib/environment.ts'
 import { copyJson, type JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { type Step, waitFor } from '../lib/step.ts'
-import { keepTimesIfUnchanged, readManagers } from '../patch/managers.ts'
+import { keepTimesIfUnchanged, managerWithTwo, readManagers, writeManagers } from '../patch/managers.ts'
 import { conformObject } from '../schema/custom-schema.ts'
 import { nullEmptyLists } from '../schema/empty-lists.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -32,10 +33,11 @@ import type { Result } from './api.ts'
 import { newMetadata, settleNamespace } from './identity.ts'
 import { removeDuplicateOwners } from './owner-references.ts'
 import { managersAfter, setManagers } from './ownership.ts'
-import { insert, swap } from './store-object.ts'
+import { assertOwnedOnce, insert, swap } from './store-object.ts'
 import { decodeReplaced, decodeStored, findStored } from './stored-object.ts'
 import { prepareCreate, prepareUpdate, setDefaults, targetOf } from './strategy.ts'
 import { validateObject } from './validation-job.ts'
+import { valueLimitsOf } from './value-limits.ts'
 import { servedJson, toServed, toStored } from './version-conversion.ts'
 import type { Change, StepWork, Write } from './write-value.ts'
 
@@ -99,9 +101,9 @@ export function* runWrite(write: Write): Step<Result> {
       write.result = undefined
       if (write.change.effect === 'create' && isNameTaken(write)) throw warned(write, nameTaken(write))
       // A write that names a resourceVersion is tried again, too: it must get 404 rather than 409 if the object has been deleted.
-      const key = write.isOutdated ? write.needs!.key : keyOf(call.resource, call.namespace, call.name)
+      const key = write.outdated?.key ?? keyOf(call.resource, call.namespace, call.name)
       leave ??= yield* waitFor(deps.contention.enter(key))
-      const because = write.isOutdated ? 'what admission relied on has changed' : 'another write of the object came first'
+      const because = write.outdated ? 'what admission relied on has changed' : 'another write of the object came first'
       ctx.explanation?.add({ outcome: 'begun again', because })
       // The store is ahead of the cache while other writes are being delivered.
       yield* waitFor(deps.caches.fresh() ?? deps.caches.reached((yield* waitFor(deps.store.get(key))).revision))
@@ -115,8 +117,8 @@ export function* runWrite(write: Write): Step<Result> {
 /** Runs the steps. Ends without a result when another write came first. Others may run between the steps. */
 function* runSteps(write: Write, from: number): Step<void> {
   write.reservation = undefined
-  write.isOutdated = false
-  const began = performance.now()
+  write.outdated = undefined
+  const began = monotonicMs()
   // To set a length takes long, even to the same one.
   if (from === 0 && write.warnings.length > 0) write.warnings.length = 0
   try {
@@ -150,7 +152,7 @@ function warned({ warnings }: Write, error: StatusError): StatusError {
   return error
 }
 
-const isNameTaken = ({ result, isOutdated }: Write): boolean => !result && !isOutdated
+const isNameTaken = ({ result, outdated }: Write): boolean => !result && !outdated
 
 /** Whether a write with nothing to change has seen the newest object. */
 function* isUpToDate({ call, ctx, deps, found }: Write): Step<boolean> {
@@ -162,7 +164,7 @@ function* isUpToDate({ call, ctx, deps, found }: Write): Step<boolean> {
 /** Throws when the write must not be stored any more: its user may not, or it was held up for so long that others may rely on its end. */
 function checkBeforeStore({ ctx, deps }: Write, began: number): void {
   ctx.beforeStore?.()
-  if (deps.store.isShared && performance.now() - began > LIMITS.sharedWriteMs) throw timedOut('the request took too long to be stored')
+  if (deps.store.isShared && monotonicMs() - began > LIMITS.sharedWriteMs) throw timedOut('the request took too long to be stored')
 }
 
 function runWithAnotherName(write: Write): Step<void> {
@@ -194,6 +196,7 @@ function read(write: Write): StepWork {
   if (!found || (change.effect === 'delete' && found.fault !== undefined)) return
   write.pace.atLeast(found.size)
   write.stored = change.effect === 'delete' ? decodeStored(resource, found) : storedBefore(change, found)
+  if (change.effect !== 'delete') assertOwnedOnce(write, write.stored)
   if (resource.conversion) return readServed(write, write.stored)
   write.old = write.before = write.stored
 }
@@ -226,7 +229,7 @@ function* own(write: Write): Step<void> {
   if (!pace.isLarge || call.subresource !== '') return
   yield
   // An object that is too large is refused before more work is done for it.
-  limitValues(object, LIMITS.storedNodes)
+  limitValues(object, valueLimitsOf(call.resource).stored)
 }
 
 /** Lets admission change the object, or reject the write. */
@@ -239,7 +242,7 @@ function* mutate(write: Write): Step<void> {
   yield* takeMutated(write)
 }
 
-/** Admission may not break managedFields: entries that cannot be read are restored. */
+/** Admission may not break managedFields: entries that cannot be read are restored, and of two entries of one manager the last counts. */
 function* takeMutated(write: Write): Step<void> {
   const { object, attributes } = write
   const mutated = attributes!.object
@@ -257,7 +260,7 @@ function* takeMutated(write: Write): Step<void> {
     write.warnings.push(
       `.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${read.message}`,
     )
-  }
+  } else if (read && managerWithTwo(mutated.metadata.managedFields) !== undefined) setManagers(mutated, yield* writeManagers(read.managers))
   write.warnings.push(...removeDuplicateOwners(mutated, 'after mutating admission happens'))
   if (write.kind === write.call.resource) keepIdentity(write, mutated)
   write.isUnpruned = mutated !== object && write.kind.def.custom !== undefined
@@ -356,7 +359,8 @@ function validate(write: Write): StepWork {
 }
 
 function* validateHere(write: Write, object: AnyObject): Step<void> {
-  const { resource, before, call, ctx, warnings } = write
+  const { resource, before, call, warnings, pace } = write
+  const ctx = pace.isLarge ? { ...write.ctx, isLarge: true } : write.ctx
   const found = yield* validateObject({ resource, subresource: call.subresource, object, old: before, ctx })
   if (found.length > 0) warnings.push(...found)
 }
@@ -373,6 +377,7 @@ function* validateInWorker(write: Write, object: AnyObject): Step<void> {
   const { deps, resource, found, before, ctx, warnings } = write
   const { user, now, signal } = ctx
   const { apiVersion, kind } = resource
+  yield
   const job = { apiVersion, kind, object: encodeObject(object), old: before && found!.json, user, now }
   const validated = yield* waitFor(deps.validator!.validate(job, { user: user.name, signal }))
   if (validated.outcome === 'refused') throw new StatusError(validated.code, validated.reason, validated.message, validated.details)

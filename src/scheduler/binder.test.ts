@@ -6,13 +6,14 @@ import { Binder, type Binding } from './binder.ts'
 import { podInfoOf } from './pod-info.ts'
 
 /** A binder, and the binding of a pod to node `a` with one reservation that yields the given delays. */
-function open(delays: (number | Error | undefined)[] = []) {
+function open(delays: (number | Error | undefined)[] = [], { tellsNodes = false, isReady = false } = {}) {
   const parts = openSchedulerParts([nodeOf('a')])
   const { log, queue, writer, occupancy, failures } = parts
   const retried: string[] = []
   const ending = new AbortController()
   const binder = new Binder({
     writer,
+    tellsNodes,
     occupancy,
     queue,
     failures,
@@ -27,11 +28,13 @@ function open(delays: (number | Error | undefined)[] = []) {
   const info = { ...podInfoOf(pod), nodeName: 'a' }
   queue.add(info)
   const reservation = {
+    isReady,
     async prepare() {
       const next = delays.shift()
       if (next instanceof Error) throw next
       return next
     },
+    withdraw() {},
     async release() {
       log.push('release')
     },
@@ -90,4 +93,18 @@ test('after the end of the scheduler nothing is given back: the next one starts 
   ending.abort()
   await binder.bind(binding)
   assert.deepEqual([log, occupancy.isAssumed(info.uid)], [[], true])
+})
+
+test('a pod that has to wait before it is bound names its node once, and no longer if it is not bound', async () => {
+  const waiting = open([700, undefined], { tellsNodes: true })
+  assert.equal(await waiting.binder.bind(waiting.binding), 700)
+  await waiting.binder.bind(waiting.binding)
+  assert.deepEqual(waiting.log, ['nominate p: a', 'bind p: a', 'result scheduled', 'bound p'])
+  const failing = open([new Error('no volume')], { tellsNodes: true })
+  await failing.binder.bind(failing.binding)
+  await failing.write()
+  assert.deepEqual([failing.log[0], failing.log.at(-1)], ['nominate p: a', "status p: SchedulerError on ''"])
+  const ready = open([], { tellsNodes: true, isReady: true })
+  await ready.binder.bind(ready.binding)
+  assert.deepEqual(ready.log, ['bind p: a', 'result scheduled', 'bound p'])
 })

@@ -1,6 +1,7 @@
 /** Binds a pod to its node once everything that plugins have reserved for it is ready. */
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import { messageOf } from '../lib/error-message.ts'
+import type { Extenders } from './extenders/extenders.ts'
 import type { FailureReporter } from './failure-reporter.ts'
 import type { Occupancy } from './occupancy.ts'
 import type { Reservation } from './plugin.ts'
@@ -21,11 +22,14 @@ export type Binding = {
 }
 
 export type BinderParts = {
-  readonly writer: Pick<PodWriter, 'read' | 'bind'>
+  readonly writer: Pick<PodWriter, 'read' | 'bind' | 'announceBinding' | 'nominate'>
+  /** Whether a pod whose binding takes a while tells its node beforehand. */
+  readonly tellsNodes?: boolean
+  readonly extenders?: Pick<Extenders, 'bind'> | undefined
   readonly occupancy: Occupancy
   readonly queue: SchedulingQueue
   readonly failures: Pick<FailureReporter, 'fail'>
-  readonly observe: (result: AttemptResult, begun: number) => void
+  readonly observe: (result: AttemptResult, pod: Pod, begun: number) => void
   readonly onBound: (queued: QueuedPod) => void
   /** Called when reservations were given back: other pods may use them. */
   readonly onReleased: () => void
@@ -39,6 +43,8 @@ export class Binder {
   readonly #parts: BinderParts
   /** Pods whose binding waits for a reservation to become ready, by uid. */
   readonly #waiting = new Set<string>()
+  /** Pods that have told their node before their binding, by uid. */
+  readonly #told = new Set<string>()
 
   constructor(parts: BinderParts) {
     this.#parts = parts
@@ -52,12 +58,13 @@ export class Binder {
   /** Binds a pod, or resolves to the milliseconds until the binding has to be tried again. */
   async bind(binding: Binding): Promise<number | undefined> {
     const { queued, pod, info, reservations, begun } = binding
-    const { writer, observe, onBound, signal } = this.#parts
+    const { writer, extenders, observe, onBound, signal } = this.#parts
     const { uid } = info
     let step = ''
     try {
       const current = writer.read(info)
       if (!current || current.metadata.deletionTimestamp) throw new Error(`pod ${queued.namespace}/${queued.name} is gone`)
+      await this.#tellNode(binding, current)
       for (const { plugin, reservation } of reservations) {
         step = `running PreBind plugin "${plugin}"`
         const againMs = await reservation.prepare()
@@ -66,26 +73,41 @@ export class Binder {
         return againMs
       }
       this.#waiting.delete(uid)
+      step = ''
+      const isBoundByExtender = await extenders?.bind(pod, info.nodeName)
+      if (isBoundByExtender) writer.announceBinding(pod, info.nodeName)
       step = 'running Bind plugin "DefaultBinder"'
-      if (await writer.bind(pod, info)) {
-        observe('scheduled', begun)
+      if (isBoundByExtender || (await writer.bind(pod, info))) {
+        observe('scheduled', pod, begun)
         onBound(queued)
       } else await this.#release(binding)
+      this.#told.delete(uid)
     } catch (error) {
       this.#waiting.delete(uid)
-      if (!signal.aborted) await this.#fail(binding, `${step}: ${messageOf(error)}`)
+      const told = messageOf(error)
+      if (!signal.aborted) await this.#fail(binding, step === '' ? told : `${step}: ${told}`)
+      this.#told.delete(uid)
     }
     return undefined
   }
 
+  /** Nominates a pod for its node, once, if something has to happen before it is bound: others, and the next scheduler, can rely on it. */
+  async #tellNode({ info, reservations }: Binding, current: Pod): Promise<void> {
+    const { writer, tellsNodes, onError } = this.#parts
+    const { uid, nodeName } = info
+    if (!tellsNodes || this.#told.has(uid) || reservations.every(({ reservation }) => reservation.isReady)) return
+    this.#told.add(uid)
+    if (current.status.nominatedNodeName !== nodeName) await writer.nominate(info, nodeName).catch(onError)
+  }
+
   async #fail(binding: Binding, message: string): Promise<void> {
     const { writer, queue, failures, observe } = this.#parts
-    observe('error', binding.begun)
+    observe('error', binding.pod, binding.begun)
     await this.#release(binding)
     const current = writer.read(binding.info)
     // Another client has bound or deleted it.
     if (!current || current.spec.nodeName || current.metadata.deletionTimestamp) queue.remove(binding.info.uid)
-    else failures.fail(binding.queued, current, message)
+    else failures.fail(binding.queued, current, message, { wasNominated: this.#told.has(binding.info.uid) })
   }
 
   /** Gives back the node and all reservations. A release is tried once: controllers clean up behind pods that have no node. */

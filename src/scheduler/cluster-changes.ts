@@ -1,6 +1,7 @@
 /** Applies changes of everything but pods: nodes, storage and devices. Pods that such a change may help are requeued. */
 import { type Change, type Named, queueKey } from '../client/change.ts'
 import { type Watch, watch } from '../controllers/controller.ts'
+import { isGroupConsumer } from '../devices/pod-claims.ts'
 import type { Node } from '../kinds/core/node.ts'
 import { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
@@ -65,7 +66,10 @@ export class ClusterChanges {
     const { devices, binder, requeuer, podsOfClaim } = this.#parts
     devices.onClaim(change)
     const { type, current, previous } = change
-    for (const { uid } of current.object?.status.reservedFor ?? []) binder.wake(uid)
+    for (const consumer of current.object?.status.reservedFor ?? []) {
+      if (isGroupConsumer(consumer)) for (const uid of podsOfClaim(current)) binder.wake(uid)
+      else binder.wake(consumer.uid)
+    }
     if (!requeuer.hasUnschedulable) return
     const name = type === 'updated' ? 'resourceClaim changed' : (`resourceClaim ${type}` as const)
     const [before, after] = type === 'deleted' ? [current.object, undefined] : [previous?.object, current.object]

@@ -11,6 +11,8 @@ export type FailureReporterParts = {
   readonly writes: PodWrites
   readonly occupancy: Occupancy
   readonly queue: SchedulingQueue
+  /** Takes back a pod that waits with its group; false for one that waits on its own. */
+  readonly putBack?: (queued: QueuedPod) => boolean
   /** Asks for the next scheduling attempt after some milliseconds. */
   readonly wake: (afterMs: number | undefined) => void
 }
@@ -33,11 +35,11 @@ export class FailureReporter {
   }
 
   /** Reports an error during an attempt or a binding, and puts the pod back for another attempt after a delay. */
-  fail(queued: QueuedPod, pod: Pod, message: string): void {
-    const { occupancy, queue, wake } = this.#parts
+  fail(queued: QueuedPod, pod: Pod, message: string, { wasNominated = false } = {}): void {
+    const { occupancy, queue, putBack, wake } = this.#parts
     occupancy.endNomination(queued.uid)
-    queue.fail(queued)
-    this.report(pod, { reason: 'SchedulerError', message, nominatedNode: '' })
+    if (!putBack?.(queued)) queue.fail(queued)
+    this.report(pod, { reason: 'SchedulerError', message, nominatedNode: '', wasNominated })
     wake(queue.nextAfterMs)
   }
 }

@@ -8,7 +8,7 @@ import { KeptResults } from './local-results.ts'
 import { Nominations } from './nominations.ts'
 import type { Cycle } from './plugin.ts'
 import { podInfoOf } from './pod-info.ts'
-import { PLUGINS } from './profile.ts'
+import { DEFAULT_PROFILE } from './profile.ts'
 import { type Placement, schedulePod } from './schedule-pod.ts'
 
 const ZONE = 'topology.kubernetes.io/zone'
@@ -51,7 +51,7 @@ test('a decision with kept answers is the one that is made from scratch', () => 
       const nominations = new Nominations()
       const decide = (pod: ReturnType<typeof podOf>, where: typeof cluster, results: KeptResults) => {
         const cycle: Cycle = { pod, info: podInfoOf(pod), cluster: where, lookups: lookupsIn({}), state: new Map() }
-        return told(schedulePod(cycle, { plugins: PLUGINS, nominations, random: () => 0, rotation: { next: 0 }, kept: results }))
+        return told(schedulePod(cycle, { profile: DEFAULT_PROFILE, nominations, random: () => 0, rotation: { next: 0 }, kept: results }))
       }
       for (const [i, each] of steps.entries()) {
         const name = [...pods.keys()][each.do === 'remove' || each.do === 'terminate' ? each.which : -1]

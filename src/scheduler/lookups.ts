@@ -2,10 +2,12 @@
 
 import type { AllocatorParts } from '../devices/allocate.ts'
 import type { ResourceClasses } from '../devices/extended-resources.ts'
+import type { GroupClaims } from '../devices/pod-claims.ts'
 import type { PersistentVolume } from '../kinds/core/persistentvolume.ts'
 import type { PersistentVolumeClaim } from '../kinds/core/persistentvolumeclaim.ts'
 import type { ResourceClaim } from '../kinds/resource/resourceclaim.ts'
 import type { LabelSelector } from '../kinds/rules/meta.ts'
+import type { PodGroup } from '../kinds/scheduling/podgroup.ts'
 import type { CSIDriver } from '../kinds/storage/csidriver.ts'
 import type { CSINode } from '../kinds/storage/csinode.ts'
 import type { CSIStorageCapacity } from '../kinds/storage/csistoragecapacity.ts'
@@ -60,10 +62,11 @@ export interface Volumes {
 }
 
 /** Devices, and the claims for them. */
-export interface Devices extends AllocatorParts {
+export interface Devices extends AllocatorParts, GroupClaims {
   readonly classes: ResourceClasses
   readonly writer: ClaimWriter
   claim(namespace: string, name: string): ResourceClaim | undefined
+  group(namespace: string, name: string): PodGroup | undefined
   /** The claim that was made for the extended resources of a pod. */
   extendedClaimOf(pod: string): ResourceClaim | undefined
   /** Milliseconds. */

@@ -26,6 +26,8 @@ export type Cycle = {
   readonly lookups: Lookups
   /** State that a plugin hands from one of its functions to another, by the name of the plugin. */
   readonly state: Map<string, unknown>
+  /** State that the attempts for all pods of a group share; undefined for a pod on its own. */
+  readonly shared?: Map<string, unknown>
 }
 
 /** The test of nodes for one pod. */
@@ -51,17 +53,24 @@ export type QueueingHint = (pod: Pod, event: ClusterEvent, context: Pick<Cycle, 
 
 /** A reservation of a plugin for a pod, from the moment its node is chosen. */
 export interface Reservation {
+  /** Whether nothing has to happen before the binding, so that `prepare` does nothing. */
+  readonly isReady?: boolean
   /**
    * Makes the writes that have to precede the binding. Throws when the pod cannot be bound: it is tried again. Resolves to milliseconds
    * when something else has to happen first: it is called again after that time, or earlier when a claim of the pod changes.
    */
   prepare(): Promise<number | undefined>
+  /** Takes the reservation back before `prepare` was called: the node was only tried out. */
+  withdraw(): void
   /** Gives back everything that was reserved or written: the pod will not be bound. */
   release(): Promise<void>
 }
 
 /** The message and the write of a plugin for a pod that no node fits. */
 export type PostFilterResult = { readonly message: string; readonly write: () => Promise<void> }
+
+/** The same for the pods of a group that does not fit. */
+export type GroupPostFilterResult = { readonly message: string; readonly writes: readonly (() => Promise<void>)[] }
 
 /** A plugin cannot decide about a pod because of inconsistent objects. The pod is tried again after a delay. */
 export class PluginError extends Error {}
@@ -79,9 +88,12 @@ export type Plugin = {
   readonly filter?: (cycle: Cycle) => NodeFilter | Rejection | undefined
   /** Undefined when it makes no difference between nodes. */
   readonly score?: (cycle: Cycle, nodes: readonly NodeInfo[]) => NodeScorer | undefined
+  /** The weight of its scores in the default profile. */
   readonly weight?: number
   /** Called when there is no node for the pod. */
   readonly postFilter?: (cycle: Cycle) => PostFilterResult | undefined
+  /** Called with the attempts for the pods of a group that does not fit, and whether the group has pods with a node. */
+  readonly groupPostFilter?: (cycles: readonly Cycle[], group: { readonly isAnyPlaced: boolean }) => GroupPostFilterResult
   /** Called when a node is chosen. Undefined when nothing has to be done before the pod is bound. */
   readonly reserve?: (cycle: Cycle, node: string) => Reservation | undefined
   /** The events that may help pods that the plugin has rejected. */

@@ -12,7 +12,7 @@ function open() {
   const parts = openSchedulerParts([nodeOf('a')])
   const woken: string[] = []
   const binder = { wake: (uid: string) => void woken.push(uid) }
-  const changes = new PodChanges({ ...parts, binder, schedulerName: 'default-scheduler', wake: () => void parts.wakes.push(0) })
+  const changes = new PodChanges({ ...parts, binder, schedulerNames: new Set(['default-scheduler']), wake: () => void parts.wakes.push(0) })
   const apply = (type: ChangeType, after: Pod, before?: Pod) =>
     changes.apply({ type, current: revisionOf(after), previous: before && revisionOf(before) } as Change<Pod>)
   return { ...parts, woken, apply }

@@ -3,6 +3,7 @@ import type { Change } from '../client/change.ts'
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { Binder } from './binder.ts'
 import { selfEvents } from './cluster-event.ts'
+import type { GroupScheduling } from './groups/group-scheduling.ts'
 import type { Nominations } from './nominations.ts'
 import type { Occupancy } from './occupancy.ts'
 import { podInfoOf } from './pod-info.ts'
@@ -15,10 +16,12 @@ export type PodChangesParts = {
   readonly occupancy: Occupancy
   readonly requeuer: Pick<Requeuer, 'requeueOne'>
   readonly binder: Pick<Binder, 'wake'>
-  /** Only pods that name this scheduler are queued. */
-  readonly schedulerName: string
+  /** Only pods that name one of these schedulers are queued. */
+  readonly schedulerNames: { has(name: string): boolean }
   /** Asks for the next scheduling attempt. */
   readonly wake: () => void
+  /** Pods that wait with their group; undefined when groups are ignored. */
+  readonly groups?: Pick<GroupScheduling, 'pending' | 'bound' | 'ended'> | undefined
 }
 
 export class PodChanges {
@@ -36,25 +39,28 @@ export class PodChanges {
     if (previous && previous.uid !== uid) this.#ended(previous.uid)
     if (isOver) this.#ended(uid)
     else if (fields['spec.nodeName']) this.#bound(current.object)
-    else if (fields['spec.schedulerName'] === this.#parts.schedulerName) this.#pending(change)
+    else if (this.#parts.schedulerNames.has(fields['spec.schedulerName'] ?? '')) this.#pending(change)
   }
 
   #ended(uid: string): void {
-    const { queue, occupancy, binder } = this.#parts
+    const { queue, occupancy, binder, groups } = this.#parts
     binder.wake(uid)
     queue.remove(uid)
     occupancy.remove(uid)
+    groups?.ended(uid)
   }
 
   #bound(pod: Pod | undefined): void {
     if (!pod) return
+    const { queue, occupancy, groups } = this.#parts
     const info = podInfoOf(pod)
-    this.#parts.queue.remove(info.uid)
-    this.#parts.occupancy.bound(info)
+    queue.remove(info.uid)
+    occupancy.bound(info)
+    if (info.group) groups?.bound(info)
   }
 
   #pending({ current, previous }: Change<Pod>): void {
-    const { queue, nominations, occupancy, requeuer, binder, wake } = this.#parts
+    const { queue, nominations, occupancy, requeuer, binder, wake, groups } = this.#parts
     const pod = current.object
     if (!pod) return
     const { uid, terminating } = current
@@ -70,7 +76,8 @@ export class PodChanges {
     const info = podInfoOf(pod)
     if (before && before !== nominated) occupancy.endNomination(uid)
     nominations.set(info, nominated || before ? nominated : (nominations.nodeOf(uid) ?? ''))
-    if (!queue.has(uid)) queue.add(info)
+    if (groups && info.group) groups.pending(info)
+    else if (!queue.has(uid)) queue.add(info)
     else if (previous?.object) requeuer.requeueOne(uid, selfEvents(previous.object, pod))
     if (queue.nextAfterMs !== undefined) wake()
   }

@@ -36,6 +36,9 @@ export type PodInfo = PodRequests & {
   readonly nodeName: string
   readonly nominatedNodeName: string
   readonly priority: number
+  readonly schedulerName: string
+  /** The pod group that it names; empty for none. */
+  readonly group: string
   readonly ports: readonly HostPort[]
   readonly affinity: PodAffinity | undefined
   /** Claims in its namespace that it uses, those made for it among them. */
@@ -63,6 +66,8 @@ export function podInfoOf(pod: Pod): PodInfo {
     nodeName: spec.nodeName ?? '',
     nominatedNodeName: status.nominatedNodeName ?? '',
     priority: spec.priority ?? 0,
+    schedulerName: spec.schedulerName ?? '',
+    group: spec.schedulingGroup?.podGroupName ?? '',
     ...requestsOf(pod),
     ports: hostPortsOf(spec),
     affinity: podAffinityOf(pod),

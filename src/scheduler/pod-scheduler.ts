@@ -1,12 +1,16 @@
 /** Takes pods from the queue one by one, decides about each at once, and leaves the writes that follow to others. */
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
+import { monotonicMs } from '../lib/environment.ts'
 import { messageOf } from '../lib/error-message.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { Binder, PluginReservation } from './binder.ts'
 import type { Cluster } from './cluster.ts'
 import { describe } from './diagnosis.ts'
+import type { Extenders } from './extenders/extenders.ts'
 import type { FailureReporter } from './failure-reporter.ts'
+import type { GroupMetrics } from './groups/group-metrics.ts'
+import type { GroupScheduling } from './groups/group-scheduling.ts'
 import { KeptResults } from './local-results.ts'
 import type { Lookups } from './lookups.ts'
 import type { Nominations } from './nominations.ts'
@@ -15,15 +19,18 @@ import { type Cycle, PluginError } from './plugin.ts'
 import { podInfoOf } from './pod-info.ts'
 import type { PodWriter } from './pod-writer.ts'
 import type { PodWrites } from './pod-writes.ts'
-import { preempt } from './preemption.ts'
+import { candidatesFor, type Preemption, type PreemptionParts, preempt, type Rejected } from './preemption.ts'
 import type { Preemptor } from './preemptor.ts'
-import { PLUGINS } from './profile.ts'
+import type { Profile, ProfileOf } from './profile.ts'
 import { NO_NODES } from './requeuer.ts'
 import { type Placement, schedulePod } from './schedule-pod.ts'
 import type { AttemptResult, SchedulerMetrics } from './scheduler-metrics.ts'
 import type { QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
 
 export type PodSchedulerParts = {
+  readonly profileOf: ProfileOf
+  /** Undefined when there are none. */
+  readonly extenders?: Pick<Extenders, 'schedulePod' | 'preempt'> | undefined
   readonly queue: SchedulingQueue
   readonly cluster: Cluster
   readonly lookups: Lookups
@@ -35,20 +42,25 @@ export type PodSchedulerParts = {
   readonly writer: Pick<PodWriter, 'read' | 'announceFailure'>
   readonly writes: PodWrites
   readonly budgets: () => Iterable<PodDisruptionBudget>
-  readonly metrics: Pick<SchedulerMetrics, 'searched' | 'preempted'>
-  readonly observe: (result: AttemptResult, begun: number) => void
+  readonly metrics: Pick<SchedulerMetrics, 'searched' | 'preempted'> & { readonly groups?: Pick<GroupMetrics, 'evaluated' | 'violated'> }
+  readonly observe: (result: AttemptResult, pod: Pod, begun: number) => void
   readonly onError: (error: unknown) => void
   /** From 0 to below 1: decides between nodes that are equally good. */
   readonly random: () => number
   /** Milliseconds. */
   readonly now: () => number
   readonly signal: AbortSignal
+  /** Schedules pods that wait with their group; undefined when groups are ignored. */
+  readonly groups?: Pick<GroupScheduling, 'schedule' | 'unitsOn'> | undefined
 }
+
+/** The profile makes no room. A nomination by another client stays. */
+const NO_PREEMPTION: Preemption = { type: 'none', keeps: true, message: '' }
 
 export class PodScheduler {
   readonly #parts: PodSchedulerParts
   readonly #rotation = { next: 0 }
-  readonly #kept = new KeptResults()
+  readonly #kept = new Map<Profile, KeptResults>()
 
   constructor(parts: PodSchedulerParts) {
     this.#parts = parts
@@ -56,55 +68,89 @@ export class PodScheduler {
 
   /** Tries all pods that are due. */
   async run(): Promise<void> {
-    const { queue, writer, signal } = this.#parts
+    const { queue, writer, signal, groups } = this.#parts
     for (let queued = queue.pop(); queued && !signal.aborted; queued = queue.pop()) {
+      if (queued.pods) {
+        await groups?.schedule(queued)
+        await yieldToOthers()
+        continue
+      }
       const pod = writer.read(queued)
       if (!pod || pod.spec.nodeName) queue.remove(queued.uid)
       else if (pod.metadata.deletionTimestamp) {
         queue.remove(queued.uid)
         writer.announceFailure(pod, `skip schedule deleting pod: ${queued.namespace}/${queued.name}`)
-      } else this.#try(queued, pod)
+      } else await this.#try(queued, pod)
       await yieldToOthers()
     }
   }
 
-  #try(queued: QueuedPod, pod: Pod): void {
+  async #try(queued: QueuedPod, pod: Pod): Promise<void> {
     const { failures, observe, onError } = this.#parts
-    const begun = performance.now()
+    const begun = monotonicMs()
     try {
-      this.#schedule(queued, pod, begun)
+      await this.#schedule(queued, pod, begun)
     } catch (error) {
       if (!(error instanceof PluginError)) onError(error)
-      observe('error', begun)
+      observe('error', pod, begun)
       failures.fail(queued, pod, messageOf(error))
     }
   }
 
-  #schedule(queued: QueuedPod, pod: Pod, begun: number): void {
-    const { cluster, lookups, nominations, random, queue, failures, metrics, observe } = this.#parts
+  async #schedule(queued: QueuedPod, pod: Pod, begun: number): Promise<void> {
+    const { profileOf, extenders, cluster, lookups, nominations, random, queue, failures, metrics, observe } = this.#parts
     const stored = podInfoOf(pod)
     const info = { ...stored, nominatedNodeName: nominations.nodeOf(stored.uid) ?? stored.nominatedNodeName }
     const cycle: Cycle = { pod, info, cluster, lookups, state: new Map() }
-    const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random, rotation: this.#rotation, kept: this.#kept })
-    metrics.searched((performance.now() - begun) / 1000)
+    const profile = profileOf(info.schedulerName)
+    const parts = { profile, nominations, random, rotation: this.#rotation, kept: this.#keptFor(profile) }
+    const placement = extenders ? await extenders.schedulePod(cycle, parts) : schedulePod(cycle, parts)
+    if (extenders && !this.#isStillDue(queued, placement)) return
+    metrics.searched((monotonicMs() - begun) / 1000)
     if (placement.type === 'placed') {
       this.#assume(queued, cycle, { node: placement.node, begun })
       return
     }
-    if (placement.type === 'rejected') this.#reject(queued, cycle, placement)
+    if (placement.type === 'rejected') await this.#reject(queued, cycle, placement)
     else {
       queue.reject(queued, new Set([NO_NODES]))
       failures.report(pod, { reason: 'Unschedulable', message: 'no nodes available to schedule pods', nominatedNode: '' })
     }
-    observe('unschedulable', begun)
+    observe('unschedulable', pod, begun)
+  }
+
+  /** Whether the decision still stands after extenders were waited for: the pod may be gone or bound, or its node gone. */
+  #isStillDue(queued: QueuedPod, placement: Placement): boolean {
+    const { queue, writer, cluster, signal } = this.#parts
+    const pod = writer.read(queued)
+    if (signal.aborted || !queue.has(queued.uid)) return false
+    if (!pod || pod.spec.nodeName || pod.metadata.deletionTimestamp) queue.remove(queued.uid)
+    else if (placement.type === 'placed' && !cluster.node(placement.node)) queue.fail(queued)
+    else return true
+    return false
+  }
+
+  /** Only with extenders anything is waited for. */
+  #preempt(cycle: Cycle, rejected: Rejected, parts: PreemptionParts): Preemption | Promise<Preemption> {
+    const { extenders, writer } = this.#parts
+    if (!extenders) return preempt(cycle, rejected, parts)
+    const candidates = candidatesFor(cycle, rejected, parts)
+    return Array.isArray(candidates) ? extenders.preempt(cycle, candidates, { now: parts.now, read: writer.read }) : candidates
+  }
+
+  /** Results depend on the plugins and their weights. */
+  #keptFor(profile: Profile): KeptResults {
+    let kept = this.#kept.get(profile)
+    if (!kept) this.#kept.set(profile, (kept = new KeptResults()))
+    return kept
   }
 
   /** Counts the pod as being on its node from now on, makes the reservations of all plugins, and leaves the rest to the binder. */
   #assume(queued: QueuedPod, cycle: Cycle, { node, begun }: { readonly node: string; readonly begun: number }): void {
-    const { occupancy, writes, binder } = this.#parts
+    const { profileOf, occupancy, writes, binder } = this.#parts
     const { pod } = cycle
     const info = { ...cycle.info, nodeName: node }
-    const reservations = PLUGINS.flatMap(({ name, reserve }): PluginReservation[] => {
+    const reservations = profileOf(info.schedulerName).reservers.flatMap(({ name, reserve }): PluginReservation[] => {
       const reservation = reserve?.(cycle, node)
       return reservation ? [{ plugin: name, reservation }] : []
     })
@@ -113,13 +159,23 @@ export class PodScheduler {
   }
 
   /** No node fits: the pod waits, and may preempt less important ones. */
-  #reject(queued: QueuedPod, cycle: Cycle, placement: Extract<Placement, { type: 'rejected' }>): void {
-    const { nominations, random, now, budgets, metrics, queue, failures, writes } = this.#parts
+  async #reject(queued: QueuedPod, cycle: Cycle, placement: Extract<Placement, { type: 'rejected' }>): Promise<void> {
+    const { profileOf, nominations, random, now, budgets, metrics, queue, failures, writes, groups } = this.#parts
     const { info, pod } = cycle
     const { diagnosis } = placement
-    const preemption = preempt(cycle, placement, { nominations, random, now: now(), budgets: budgets() })
-    metrics.preempted(preemption.type === 'victims' ? preemption.victims.length : 0)
-    const postFiltered = PLUGINS.flatMap(plugin => plugin.postFilter?.(cycle) ?? [])
+    const { preemption: args, postFilters } = profileOf(info.schedulerName)
+    const unitsOn = groups?.unitsOn
+    const begun = monotonicMs()
+    const preemption = args
+      ? await this.#preempt(cycle, placement, { nominations, random, now: now(), budgets: budgets(), args, unitsOn })
+      : NO_PREEMPTION
+    if (args) {
+      const { length = 0 } = preemption.type === 'victims' ? preemption.victims : []
+      metrics.preempted(length)
+      metrics.groups?.evaluated('pod', length > 0 ? 'Success' : 'Unschedulable', (monotonicMs() - begun) / 1000)
+      if (preemption.type === 'victims') metrics.groups?.violated('pod', preemption.violations)
+    }
+    const postFiltered = postFilters.flatMap(plugin => plugin.postFilter?.(cycle) ?? [])
     const message = describe(diagnosis, [...postFiltered.map(each => each.message), preemption.message].filter(Boolean).join(', '))
     const nominatedNode = this.#nominate(cycle, preemption)
     queue.reject(queued, diagnosis.rejectors)
@@ -129,7 +185,7 @@ export class PodScheduler {
   }
 
   /** Carries out a preemption; returns the new nominated node, empty for none, undefined when it stays the same. */
-  #nominate({ info }: Cycle, preemption: ReturnType<typeof preempt>): string | undefined {
+  #nominate({ info }: Cycle, preemption: Preemption): string | undefined {
     const { nominations, occupancy, preemptor } = this.#parts
     if (preemption.type === 'victims') {
       preemptor.evict(info, preemption.node, preemption.victims)

@@ -6,8 +6,8 @@ import type { Cluster } from './cluster.ts'
 import { KeptResults } from './local-results.ts'
 import { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
-import { type Budget, preempt } from './preemption.ts'
-import { PLUGINS } from './profile.ts'
+import { type Budget, DEFAULT_PREEMPTION, preempt } from './preemption.ts'
+import { DEFAULT_PROFILE } from './profile.ts'
 import { schedulePod } from './schedule-pod.ts'
 
 const NOW = Date.parse('2026-01-01T12:00:00Z')
@@ -15,9 +15,15 @@ const NOW = Date.parse('2026-01-01T12:00:00Z')
 function attempt(cluster: Cluster, draft: PodDraft, budgets: readonly Budget[] = []) {
   const nominations = new Nominations()
   const cycle = cycleOf(podOf({ name: 'new', ...draft }), cluster)
-  const placement = schedulePod(cycle, { plugins: PLUGINS, nominations, random: () => 0, rotation: { next: 0 }, kept: new KeptResults() })
+  const placement = schedulePod(cycle, {
+    profile: DEFAULT_PROFILE,
+    nominations,
+    random: () => 0,
+    rotation: { next: 0 },
+    kept: new KeptResults(),
+  })
   assert.ok(placement.type === 'rejected', 'there is room')
-  return preempt(cycle, placement, { nominations, random: () => 0, now: NOW, budgets })
+  return preempt(cycle, placement, { nominations, random: () => 0, now: NOW, budgets, args: DEFAULT_PREEMPTION })
 }
 
 /** `NODE: victims`, or the message. */

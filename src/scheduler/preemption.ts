@@ -13,43 +13,73 @@ import { selectorOf } from './selector.ts'
 
 export type Budget = PodDisruptionBudget
 
+/** Pods that leave together: a pod on its own, or those of a group that is not disrupted in part. */
+export type Unit = {
+  readonly pods: readonly PodInfo[]
+  readonly priority: number
+  /** Higher for larger things: 1 for a pod, 2 for a pod group, 3 for a composite one. */
+  readonly rank: number
+}
+
 export type PreemptionParts = {
   readonly nominations: Nominations
   readonly random: () => number
   /** Milliseconds: pods that have not started are taken to start now. */
   readonly now: number
   readonly budgets: Iterable<Budget>
+  readonly args: PreemptionArgs
+  /** The units that have pods on a node; without it every pod is one. */
+  readonly unitsOn?: ((node: NodeInfo) => Iterable<Unit>) | undefined
 }
 
 export type Preemption =
-  | { readonly type: 'victims'; readonly node: string; readonly victims: readonly PodInfo[]; readonly message: string }
+  | {
+      readonly type: 'victims'
+      readonly node: string
+      readonly victims: readonly PodInfo[]
+      readonly violations: number
+      readonly message: string
+    }
   /** `keeps`: the pod stays nominated where it is, because room is being made already. */
   | { readonly type: 'none'; readonly keeps: boolean; readonly message: string }
 
 /** How many nodes are worth comparing. */
-const MIN_CANDIDATES = 100
-const CANDIDATE_PERCENTAGE = 10
+export type PreemptionArgs = { readonly minCandidateNodesPercentage: number; readonly minCandidateNodesAbsolute: number }
+
+export const DEFAULT_PREEMPTION: PreemptionArgs = { minCandidateNodesPercentage: 10, minCandidateNodesAbsolute: 100 }
 
 const NOT_HELPFUL = unresolvable('Preemption is not helpful for scheduling')
 const NO_VICTIMS = { ...unresolvable('No preemption victims found for incoming pod'), plugin: 'DefaultPreemption' }
 
-export function preempt(
+/** A pod that no node fits, with the reasons. */
+export type Rejected = { readonly diagnosis: Diagnosis; readonly filters: readonly NamedFilter[] }
+
+export function preempt(cycle: Cycle, rejected: Rejected, parts: PreemptionParts): Preemption {
+  const candidates = candidatesFor(cycle, rejected, parts)
+  return Array.isArray(candidates) ? victimsAmong(candidates, parts.now) : candidates
+}
+
+/** The nodes on which preemption helps; the outcome when there are none. */
+export function candidatesFor(
   cycle: Cycle,
-  { diagnosis, filters }: { readonly diagnosis: Diagnosis; readonly filters: readonly NamedFilter[] },
+  { diagnosis, filters }: Rejected,
   parts: PreemptionParts,
-): Preemption {
+): Candidate[] | Extract<Preemption, { type: 'none' }> {
   const ineligible = whyNot(cycle, diagnosis)
   if (ineligible) return { type: 'none', keeps: true, message: `preemption: ${ineligible}` }
   const { cluster } = cycle
   const nodes = [...diagnosis.byNode].flatMap(([name, { isUnresolvable }]) => (isUnresolvable ? [] : (cluster.node(name) ?? [])))
   const { candidates, byNode } = findCandidates(nodes, cycle, { ...parts, filters })
-  if (candidates.length === 0) {
-    const text = describe({ nodes: cluster.nodes.length, byNode, others: NOT_HELPFUL })
-    return { type: 'none', keeps: false, message: `preemption: ${text}` }
-  }
-  const { node, victims } = bestCandidate(candidates, parts.now)
+  if (candidates.length > 0) return candidates
+  const text = describe({ nodes: cluster.nodes.length, byNode, others: NOT_HELPFUL })
+  return { type: 'none', keeps: false, message: `preemption: ${text}` }
+}
+
+/** Takes the candidate where the least is lost. */
+export function victimsAmong(candidates: readonly Candidate[], now: number): Preemption {
+  const { node, victims, violations } = bestCandidate(candidates, now)
   const message = `preemption: found a potential placement for pod on node ${node}, preempting ${victims.length} victims`
-  return { type: 'victims', node, victims, message }
+  return { type: 'victims', node, victims, violations, message }
 }
 
 /** Why the pod may not take the place of others, if it may not. */
@@ -64,18 +94,20 @@ function whyNot({ pod, info, cluster }: Cycle, { byNode, general, others }: Diag
   return undefined
 }
 
-type Candidate = { readonly node: string; readonly victims: readonly PodInfo[]; readonly violations: number }
+/** A node on which the pod fits once some pods are gone, and how many disruption budgets that violates. */
+export type Candidate = { readonly node: string; readonly victims: readonly PodInfo[]; readonly violations: number }
 type Trial = PreemptionParts & { readonly filters: readonly NamedFilter[] }
 
-function findCandidates(nodes: readonly NodeInfo[], { info }: Cycle, trial: Trial) {
+function findCandidates(nodes: readonly NodeInfo[], cycle: Cycle, trial: Trial) {
   const candidates: Candidate[] = []
   const byNode = new Map<string, NodeRejection>()
-  const enough = Math.min(Math.max(Math.floor((nodes.length * CANDIDATE_PERCENTAGE) / 100), MIN_CANDIDATES), nodes.length)
+  const { minCandidateNodesPercentage: percentage, minCandidateNodesAbsolute: least } = trial.args
+  const enough = Math.min(Math.max(Math.floor((nodes.length * percentage) / 100), least), nodes.length)
   const offset = Math.floor(trial.random() * nodes.length)
   const budgets = nodes.length === 0 ? [] : [...trial.budgets]
   for (let i = 0; i < nodes.length; i++) {
     const node = nodes[(offset + i) % nodes.length]!
-    const found = selectVictims(node, info, { ...trial, budgets })
+    const found = selectVictims(node, cycle, { ...trial, budgets })
     if ('reasons' in found) byNode.set(node.name, found)
     else if (found.victims.length > 0) candidates.push(found)
     if (candidates.length >= enough && candidates.some(({ violations }) => violations === 0)) break
@@ -84,50 +116,76 @@ function findCandidates(nodes: readonly NodeInfo[], { info }: Cycle, trial: Tria
 }
 
 /** The pods that must leave a node: of those that could, all are kept that the pod fits beside, the most important first. */
-function selectVictims(original: NodeInfo, pod: PodInfo, { filters: given, nominations, budgets, now }: Trial): Candidate | NodeRejection {
-  const lesser = [...original.pods.values()].filter(({ priority }) => priority < pod.priority)
+function selectVictims(
+  original: NodeInfo,
+  { info: pod, cluster }: Cycle,
+  { filters: given, nominations, budgets, now, unitsOn }: Trial,
+): Candidate | NodeRejection {
+  const lesser = unitsOn ? [...unitsOn(original)].filter(({ priority }) => priority < pod.priority) : podsBelow(pod.priority, original)
   if (lesser.length === 0) return NO_VICTIMS
   const node = original.copy()
   const filters = copyFilters(given)
-  const move = (other: PodInfo, sign: 1 | -1) => {
-    if (sign > 0) node.add(other)
-    else node.remove(other.uid)
-    for (const { filter } of filters) filter.adjust?.(other, node, sign)
+  const move = ({ pods }: Unit, sign: 1 | -1) => {
+    for (const other of pods) {
+      const isHere = other.nodeName === node.name
+      if (isHere && sign > 0) node.add(other)
+      else if (isHere) node.remove(other.uid)
+      // Pods of a group on other nodes leave as well, but the room there is of no use here.
+      const where = isHere ? node : cluster.node(other.nodeName)
+      if (where) for (const { filter } of filters) filter.adjust?.(other, where, sign)
+    }
   }
   const rejection = () => testNode(node, { filters, pod, nominations })
-  for (const other of lesser) move(other, -1)
+  for (const unit of lesser) move(unit, -1)
   const failed = rejection()
   if (failed) return failed
-  const victims: PodInfo[] = []
-  const isKept = (other: PodInfo): boolean => {
-    move(other, 1)
+  const victims: Unit[] = []
+  const isKept = (unit: Unit): boolean => {
+    move(unit, 1)
     if (!rejection()) return true
-    move(other, -1)
-    victims.push(other)
+    move(unit, -1)
+    victims.push(unit)
     return false
   }
   lesser.sort((a, b) => byImportance(a, b, now))
-  const { protectedPods, others } = splitByBudget(lesser, budgets)
+  const counts = violationsOf(lesser, budgets)
   let violations = 0
-  for (const other of protectedPods) if (!isKept(other)) violations++
-  for (const other of others) isKept(other)
-  return { node: node.name, victims: victims.sort((a, b) => byImportance(a, b, now)), violations }
+  for (let i = 0; i < lesser.length; i++) if (counts[i]! > 0 && !isKept(lesser[i]!)) violations += counts[i]!
+  for (let i = 0; i < lesser.length; i++) if (counts[i] === 0) isKept(lesser[i]!)
+  return { node: node.name, victims: victims.sort((a, b) => byImportance(a, b, now)).flatMap(({ pods }) => pods), violations }
 }
 
-/** The most important first: by priority, then those that have run longer. */
-const byImportance = (a: PodInfo, b: PodInfo, now: number): number => b.priority - a.priority || (a.startedAt ?? now) - (b.startedAt ?? now)
+/** The pods of a node that are less important, each on its own. */
+function podsBelow(priority: number, { pods }: NodeInfo): Unit[] {
+  const units: Unit[] = []
+  for (const pod of pods.values()) if (pod.priority < priority) units.push({ pods: [pod], priority: pod.priority, rank: 1 })
+  return units
+}
 
-/** Pods whose deletion a disruption budget does not allow, given that those before them are deleted, and the rest. */
-function splitByBudget(pods: readonly PodInfo[], budgets: Iterable<Budget>): { protectedPods: PodInfo[]; others: PodInfo[] } {
+/** The most important first: by priority, then groups before pods, larger groups before smaller ones, then those that have run longer. */
+export const byImportance = (a: Unit, b: Unit, now: number): number =>
+  b.priority - a.priority || b.rank - a.rank || b.pods.length - a.pods.length || begunAt(a, now) - begunAt(b, now)
+
+function begunAt({ pods }: Unit, now: number): number {
+  let first = pods[0]?.startedAt ?? now
+  for (let i = 1; i < pods.length; i++) first = Math.min(first, pods[i]!.startedAt ?? now)
+  return first
+}
+
+/** How many pods of each unit a disruption budget protects, given that those before them are deleted. */
+export function violationsOf(units: readonly Unit[], budgets: Iterable<Budget>): number[] {
   const allowances = [...budgets].map(({ metadata, spec, status }) => ({
     namespace: metadata.namespace,
     selector: selectorOf(spec.selector),
     disrupted: status.disruptedPods ?? {},
     allowed: status.disruptionsAllowed ?? 0,
   }))
-  const split: { protectedPods: PodInfo[]; others: PodInfo[] } = { protectedPods: [], others: [] }
-  for (const pod of pods) (isProtected(pod) ? split.protectedPods : split.others).push(pod)
-  return split
+  return units.map(({ pods }) => {
+    if (allowances.length === 0) return 0
+    let count = 0
+    for (const pod of pods) if (isProtected(pod)) count++
+    return count
+  })
 
   function isProtected({ namespace, name, labels }: PodInfo): boolean {
     if (Object.keys(labels).length === 0) return false

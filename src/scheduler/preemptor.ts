@@ -1,7 +1,9 @@
 /** Deletes the pods that have to leave a node for a more important pod, and holds that pod back until they are going. */
+import { monotonicMs } from '../lib/environment.ts'
+import type { PreemptorType } from './groups/group-metrics.ts'
 import type { Nominations } from './nominations.ts'
 import type { PodInfo } from './pod-info.ts'
-import type { PodWriter } from './pod-writer.ts'
+import type { PodWriter, Preempting } from './pod-writer.ts'
 import type { PodWrites } from './pod-writes.ts'
 
 export type PreemptorParts = {
@@ -10,19 +12,21 @@ export type PreemptorParts = {
   readonly nominations: Nominations
   /** Called with the uid of a pod whose victims could not be deleted: it is no longer held back. */
   readonly onFailed: (uid: string) => void
+  /** Called when the deletions of victims have ended, with the time that they took. */
+  readonly onExecuted?: (preemptor: PreemptorType, result: 'success' | 'error', seconds: number) => void
 }
 
 export class Preemptor {
   readonly #parts: PreemptorParts
-  /** The last victim of a preempting pod, once the deletions have come to it, by uid of the pod. */
+  /** The last victim of a preempting pod or group, once the deletions have come to it, by uid of the pod or group. */
   readonly #underWay = new Map<string, PodInfo | undefined>()
 
   constructor(parts: PreemptorParts) {
     this.#parts = parts
   }
 
-  /** Deletes the victims on a node, unless all of them are terminating already. */
-  evict(pod: PodInfo, node: string, victims: readonly PodInfo[]): void {
+  /** Deletes the victims on a node, unless all of them are terminating already. For a group, the node stands for the cluster. */
+  evict(pod: Preempting, node: string, victims: readonly PodInfo[]): void {
     const remaining = victims.filter(({ isTerminating }) => !isTerminating)
     if (remaining.length === 0) return
     this.#underWay.set(pod.uid, undefined)
@@ -38,8 +42,10 @@ export class Preemptor {
     return !last || (victim !== undefined && victim.metadata.deletionTimestamp === undefined)
   }
 
-  async #write(pod: PodInfo, node: string, victims: readonly PodInfo[]): Promise<void> {
-    const { writer, nominations, onFailed } = this.#parts
+  async #write(pod: Preempting, node: string, victims: readonly PodInfo[]): Promise<void> {
+    const { writer, nominations, onFailed, onExecuted } = this.#parts
+    const begun = monotonicMs()
+    const executed = (result: 'success' | 'error') => onExecuted?.(pod.asGroup?.type ?? 'pod', result, (monotonicMs() - begun) / 1000)
     try {
       // Less important pods that are nominated for the node will not get its room: they have to look elsewhere.
       for (const other of [...nominations.on(node)]) if (other.priority < pod.priority) await writer.clearNomination(other)
@@ -48,8 +54,10 @@ export class Preemptor {
       this.#underWay.set(pod.uid, last)
       await writer.evict(last, pod, node)
       this.#underWay.delete(pod.uid)
+      executed('success')
     } catch (error) {
       this.#underWay.delete(pod.uid)
+      executed('error')
       onFailed(pod.uid)
       throw error
     }

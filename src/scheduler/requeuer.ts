@@ -3,13 +3,19 @@ import type { Cluster } from './cluster.ts'
 import type { ClusterEvent } from './cluster-event.ts'
 import type { Lookups } from './lookups.ts'
 import type { PodWriter } from './pod-writer.ts'
-import { PLUGINS_BY_NAME } from './profile.ts'
+import type { ProfileOf } from './profile.ts'
 import type { QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
 
 /** Stands for the rejecting plugins of a pod that was tried while the cluster had no nodes. */
 export const NO_NODES = 'no nodes'
+/** Stands for the extenders: nobody knows which changes matter to them, so all do. */
+export const EXTENDER = 'Extender'
+
+/** Stands for the rejecting plugins of a group that waits until pods have left for it. */
+export const EVICTIONS = 'DefaultPreemption'
 
 export type RequeuerParts = {
+  readonly profileOf: ProfileOf
   readonly queue: SchedulingQueue
   readonly read: PodWriter['read']
   readonly cluster: Cluster
@@ -58,12 +64,17 @@ export class Requeuer {
 
   /** Asks the queueing hints of the plugins that have rejected the pod. */
   #isWorth(queued: QueuedPod, event: ClusterEvent): boolean {
-    const { read, cluster, lookups } = this.#parts
+    const { profileOf, read, cluster, lookups } = this.#parts
+    const { byName } = profileOf(queued.schedulerName)
     for (const name of queued.rejectors) {
-      if (name === NO_NODES && event.name === 'node added') return true
-      const hint = PLUGINS_BY_NAME.get(name)?.queueingHints?.[event.name]
-      const pod = hint && read(queued)
-      if (pod && hint(pod, event, { cluster, lookups })) return true
+      if (name === EXTENDER || (name === NO_NODES && event.name === 'node added')) return true
+      if (name === EVICTIONS && event.name === 'pod deleted') return true
+      const hint = byName.get(name)?.queueingHints?.[event.name]
+      if (!hint) continue
+      for (const waiting of queued.pods?.values() ?? [queued]) {
+        const pod = read(waiting)
+        if (pod && hint(pod, event, { cluster, lookups })) return true
+      }
     }
     return false
   }

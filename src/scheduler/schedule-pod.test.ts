@@ -7,11 +7,11 @@ import { describe } from './diagnosis.ts'
 import { KeptResults } from './local-results.ts'
 import { Nominations } from './nominations.ts'
 import { podInfoOf } from './pod-info.ts'
-import { PLUGINS } from './profile.ts'
+import { DEFAULT_PROFILE } from './profile.ts'
 import { schedulePod } from './schedule-pod.ts'
 
 const partsWith = (nominations = new Nominations(), random = () => 0) => ({
-  plugins: PLUGINS,
+  profile: DEFAULT_PROFILE,
   nominations,
   random,
   rotation: { next: 0 },

@@ -8,16 +8,21 @@ import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
 import { type Cycle, isRejection, type NodeFilter, type NodeScorer, type Plugin, type Rejection, unresolvable } from './plugin.ts'
 import type { PodInfo } from './pod-info.ts'
+import type { Profile } from './profile.ts'
 
 export type SchedulingParts = {
-  readonly plugins: readonly Plugin[]
+  readonly profile: Profile
   readonly nominations: Nominations
   /** From 0 to below 1: decides between nodes that are equally good. */
   readonly random: () => number
   /** At which node the search begins, so that in large clusters every node has its turn; moved on by each search. */
   readonly rotation: { next: number }
-  /** Results of earlier searches. */
+  /** Whether others choose between the nodes that pass. */
+  readonly isChosenByOthers?: boolean
+  /** Results of earlier searches with the same profile. */
   readonly kept: KeptResults
+  /** The only nodes that are looked at; all of them if that is not said. */
+  readonly among?: readonly NodeInfo[]
 }
 
 export type NamedFilter = { readonly plugin: string; readonly filter: NodeFilter; readonly isLocal?: boolean }
@@ -32,28 +37,76 @@ const MIN_FEASIBLE_NODES = 100
 const MIN_PERCENTAGE = 5
 
 export function schedulePod(cycle: Cycle, parts: SchedulingParts): Placement {
+  const search = beginSearch(cycle, parts)
+  if ('type' in search) return search
+  const nominated = passingNominated(search)
+  const feasible = nominated.length > 0 ? nominated : passingAll(search)
+  return feasible.length > 0 ? { type: 'placed', node: bestOf(feasible, scoresOf(feasible, search), parts).name } : rejectionOf(search)
+}
+
+/** One search for a node. Others may have a say between its steps: about the nodes that pass, and about their scores. */
+export type Search = {
+  readonly filters: readonly NamedFilter[]
+  /** The only nodes that can pass, and the plugins that restrict the pod to these. */
+  readonly names: ReadonlySet<string> | undefined
+  readonly restricting: readonly string[]
+  /** Why nodes do not pass. */
+  readonly byNode: Map<string, NodeRejection>
+  readonly cycle: Cycle
+  readonly parts: SchedulingParts
+  /** The results on nodes that are known; undefined when none can be kept. */
+  readonly results: LocalResults | undefined
+}
+
+/** Prepares the filters. A placement when it is decided already. */
+export function beginSearch(cycle: Cycle, parts: SchedulingParts): Search | Placement {
   const { cluster } = cycle
-  if (cluster.nodes.length === 0) return { type: 'no nodes' }
-  const prepared = prepareFilters(cycle, parts.plugins)
-  const nodes = cluster.nodes.length
+  const nodes = (parts.among ?? cluster.nodes).length
+  if (nodes === 0) return { type: 'no nodes' }
+  const prepared = prepareFilters(cycle, parts.profile.filters)
   if ('general' in prepared)
     return { type: 'rejected', diagnosis: { nodes, byNode: new Map(), others: prepared.general, ...prepared }, filters: [] }
   const { filters, names, restricting } = prepared
-  const byNode = new Map<string, NodeRejection>()
   const room = roomOf(cycle.pod, cycle.info)
-  const results = room === undefined ? undefined : parts.kept.for(room, nodes)
-  const search = { filters, byNode, cycle, parts, results }
-  const nominated = cluster.node(cycle.info.nominatedNodeName)
-  let feasible = nominated ? passing([nominated], search) : []
-  if (feasible.length === 0) {
-    const candidates = names ? [...names].flatMap(name => cluster.node(name) ?? []) : cluster.nodes
-    feasible = passing(candidates, search)
-    parts.rotation.next = (parts.rotation.next + feasible.length + byNode.size) % nodes
-  }
-  if (feasible.length > 0) return { type: 'placed', node: bestOf(feasible, search).name }
-  const rejectors = new Set([...restricting, ...[...byNode.values()].map(({ plugin }) => plugin)])
+  const results = room === undefined ? undefined : parts.kept.for(room, cluster.nodes.length)
+  return { filters, names, restricting, byNode: new Map(), cycle, parts, results }
+}
+
+/** The node that the pod is nominated for, if it passes. */
+export function passingNominated(search: Search): NodeInfo[] {
+  const { cycle, parts } = search
+  const nominated = cycle.cluster.node(cycle.info.nominatedNodeName)
+  return nominated && isAmong(nominated, parts.among) ? passing([nominated], search) : []
+}
+
+/** The nodes that pass, or enough of them. */
+export function passingAll(search: Search): NodeInfo[] {
+  const { names, byNode, cycle, parts } = search
+  const { cluster } = cycle
+  const all = parts.among ?? cluster.nodes
+  const named = names && [...names].flatMap(name => cluster.node(name) ?? [])
+  const feasible = passing(named ? named.filter(node => isAmong(node, parts.among)) : all, search)
+  parts.rotation.next = (parts.rotation.next + feasible.length + byNode.size) % all.length
+  return feasible
+}
+
+/** The outcome when no node passes, with those that have rejected some without a reason. */
+export function rejectionOf({ names, restricting, byNode, filters, cycle, parts }: Search, silent: readonly string[] = []): Placement {
+  const rejectors = new Set([...silent, ...restricting, ...[...byNode.values()].map(({ plugin }) => plugin)])
   const others = names && unresolvable(`node(s) didn't satisfy plugin(s) [${restricting.join(' ')}]`)
-  return { type: 'rejected', diagnosis: { nodes, byNode, rejectors, ...(others && { others }) }, filters }
+  const { length: nodes } = parts.among ?? cycle.cluster.nodes
+  const diagnosis = { nodes, byNode, rejectors, ...(others && { others }) }
+  return { type: 'rejected', diagnosis, filters }
+}
+
+const isAmong = (node: NodeInfo, among: readonly NodeInfo[] | undefined): boolean => among === undefined || among.includes(node)
+
+/** Why a pod cannot be on one node; undefined when it can. */
+export function testPodOn(node: NodeInfo, cycle: Cycle, parts: Pick<SchedulingParts, 'profile' | 'nominations'>): Rejection | undefined {
+  const prepared = prepareFilters(cycle, parts.profile.filters)
+  if ('general' in prepared) return prepared.general
+  if (prepared.names && !prepared.names.has(node.name)) return unresolvable('node is not among those that filters allow')
+  return testNode(node, { filters: prepared.filters, pod: cycle.info, nominations: parts.nominations })
 }
 
 type Prepared =
@@ -82,18 +135,9 @@ function prepareFilters(cycle: Cycle, plugins: readonly Plugin[]): Prepared {
   return { filters, names, restricting: restricting.sort() }
 }
 
-type Search = {
-  readonly filters: readonly NamedFilter[]
-  readonly byNode: Map<string, NodeRejection>
-  readonly cycle: Cycle
-  readonly parts: SchedulingParts
-  /** The results on nodes that are known; undefined when none can be kept. */
-  readonly results: LocalResults | undefined
-}
-
 /** The nodes that pass all filters, or enough of them; the rejections of the others are noted. */
 function passing(nodes: readonly NodeInfo[], { filters, byNode, cycle, parts, results }: Search): NodeInfo[] {
-  const enough = enoughOf(nodes.length)
+  const enough = enoughOf(nodes.length, parts)
   const feasible: NodeInfo[] = []
   const trial = { filters, pod: cycle.info, nominations: parts.nominations }
   const test = results ? keepingTest(trial, results) : (node: NodeInfo) => testNode(node, trial)
@@ -126,9 +170,12 @@ function resultOn(node: NodeInfo, results: LocalResults, test: () => NodeRejecti
   return result
 }
 
-function enoughOf(nodes: number): number {
+/** How many nodes that pass are enough; one, if nothing would choose between them. */
+function enoughOf(nodes: number, { profile, isChosenByOthers }: SchedulingParts): number {
+  const { scorers, percentageOfNodesToScore } = profile
+  if (scorers.length === 0 && !isChosenByOthers) return 1
   if (nodes < MIN_FEASIBLE_NODES) return nodes
-  const percentage = Math.max(50 - Math.floor(nodes / 125), MIN_PERCENTAGE)
+  const percentage = percentageOfNodesToScore || Math.max(50 - Math.floor(nodes / 125), MIN_PERCENTAGE)
   return Math.max(Math.floor((nodes * percentage) / 100), MIN_FEASIBLE_NODES)
 }
 
@@ -166,20 +213,22 @@ function runFilters(filters: readonly NamedFilter[], node: NodeInfo): NodeReject
   return undefined
 }
 
-function bestOf(nodes: readonly NodeInfo[], search: Search): NodeInfo {
+/** A node with the highest score. */
+export function bestOf(nodes: readonly NodeInfo[], totals: readonly number[], { random }: Pick<SchedulingParts, 'random'>): NodeInfo {
   if (nodes.length === 1) return nodes[0]!
-  const totals = scoresOf(nodes, search)
   let highest = Number.NEGATIVE_INFINITY
   for (const total of totals) if (total > highest) highest = total
   const best = nodes.filter((_, i) => totals[i] === highest)
-  return best[Math.floor(search.parts.random() * best.length)]!
+  return best[Math.floor(random() * best.length)]!
 }
 
-/** The sum of the weighted scores of each node. */
-function scoresOf(nodes: readonly NodeInfo[], { cycle, parts, results }: Search): number[] {
+/** The sum of the weighted scores of each node. A single node needs none. */
+export function scoresOf(nodes: readonly NodeInfo[], { cycle, parts, results }: Search): number[] {
+  if (nodes.length === 1) return [0]
   const totals: number[] = Array(nodes.length).fill(0)
   const local: { readonly scorer: NodeScorer; readonly weight: number }[] = []
-  for (const { score: prepare, weight = 1, isLocal } of parts.plugins) {
+  for (const { plugin, weight } of parts.profile.scorers) {
+    const { score: prepare, isLocal } = plugin
     const scorer = prepare?.(cycle, nodes)
     if (!scorer) continue
     if (isLocal && results && !scorer.normalize) {

@@ -1,5 +1,6 @@
 /** The metrics of the scheduler, under the names of kube-scheduler. */
 import { type Family, Histogram, type Labels } from '../lib/exposition.ts'
+import { GroupMetrics } from './groups/group-metrics.ts'
 
 /** Seconds, or numbers, each bound so many times the one before. */
 const growing = (first: number, factor: number, count: number) => Array.from({ length: count }, (_, i) => first * factor ** i)
@@ -10,25 +11,35 @@ const MAX_COUNTED_ATTEMPTS = 15
 export type AttemptResult = 'scheduled' | 'unschedulable' | 'error'
 /** Pods that wait, by the part of the queue that they wait in. */
 export type PendingPods = Readonly<Record<'active' | 'backoff' | 'unschedulable' | 'gated', number>>
+/** The state of the queue. */
+export type Pending = {
+  readonly pods: PendingPods
+  /** The same for pods without a group, and for groups. */
+  readonly entities: Readonly<Record<'pod' | 'podgroup', PendingPods>>
+  /** Pods whose group, or a group above it, is not there. */
+  readonly incomplete: number
+}
 
 export class SchedulerMetrics {
-  readonly #attempts = new Map<AttemptResult, { readonly labels: Labels; readonly seconds: Histogram }>()
+  readonly groups = new GroupMetrics()
+  readonly #attempts = new Map<string, { readonly labels: Labels; readonly seconds: Histogram }>()
   readonly #algorithm = new Histogram(ATTEMPTS)
   readonly #triesOfPods = new Histogram(growing(1, 2, 5))
   readonly #waits = new Map<string, Histogram>()
   readonly #victims = new Histogram(growing(1, 2, 7))
   #preemptions = 0
-  #pending: (() => PendingPods) | undefined
+  #pending: (() => Pending) | undefined
 
   /** A scheduler has begun: says which pods wait. */
-  begun(pending: () => PendingPods): void {
+  begun(pending: () => Pending): void {
     this.#pending = pending
   }
 
   /** A pod was tried. */
   attempted(result: AttemptResult, profile: string, seconds: number): void {
-    let known = this.#attempts.get(result)
-    if (!known) this.#attempts.set(result, (known = { labels: { result, profile }, seconds: new Histogram(ATTEMPTS) }))
+    const key = `${result} ${profile}`
+    let known = this.#attempts.get(key)
+    if (!known) this.#attempts.set(key, (known = { labels: { result, profile }, seconds: new Histogram(ATTEMPTS) }))
     known.seconds.observe(seconds)
   }
 
@@ -56,6 +67,7 @@ export class SchedulerMetrics {
   families(): Family[] {
     if (!this.#pending) return []
     const attempts = [...this.#attempts.values()]
+    const { pods, entities, incomplete } = this.#pending()
     return [
       {
         name: 'scheduler_schedule_attempts_total',
@@ -79,7 +91,16 @@ export class SchedulerMetrics {
         name: 'scheduler_pending_pods',
         type: 'gauge',
         help: 'Pods that wait for a node, by queue.',
-        samples: Object.entries(this.#pending()).map(([queue, pods]) => [{ queue }, pods] as const),
+        // Pods that join a group while it is tried are with it at once: none is pending.
+        samples: Object.entries({ ...pods, incomplete, pending: 0 }).map(([queue, count]) => [{ queue }, count] as const),
+      },
+      {
+        name: 'scheduler_queued_entities',
+        type: 'gauge',
+        help: 'Pods without a group, and groups of pods, that wait for nodes, by queue.',
+        samples: Object.entries(entities).flatMap(([type, counts]) =>
+          Object.entries(counts).map(([queue, count]) => [{ queue, type }, count] as const),
+        ),
       },
       {
         name: 'scheduler_pod_scheduling_attempts',
@@ -105,6 +126,7 @@ export class SchedulerMetrics {
         help: 'Pods that had to go for one pod.',
         samples: [[{}, this.#victims]],
       },
+      ...this.groups.families(),
     ]
   }
 }

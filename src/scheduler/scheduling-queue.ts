@@ -7,15 +7,12 @@
  *       └──────  back-off  ←────────────────────────────────────────────────────────┘
  *
  * The most important pod is tried first, and among equals the one that waits longest. A pod that was tried before waits a second,
- * two, four, up to ten; but when nobody else is to be tried, its turn comes earlier.
+ * two, four, up to ten, unless the configuration has other times; but when nobody else is to be tried, its turn comes earlier.
  */
 import type { PendingPods } from './scheduler-metrics.ts'
+import { type BackOff, DEFAULT_SETTINGS } from './settings.ts'
 
-export type QueuedPod = {
-  readonly uid: string
-  readonly namespace: string
-  readonly name: string
-  readonly priority: number
+export type QueuedPod = Waiting & {
   /** Since when it waits: its arrival, or its last attempt. */
   since: number
   /** When it arrived, and how often it was tried. */
@@ -31,16 +28,26 @@ export type QueuedPod = {
   stamp: number
 }
 
-export type Waiting = { readonly uid: string; readonly namespace: string; readonly name: string; readonly priority: number }
+export type Waiting = {
+  /** For a group, the key of the group. */
+  readonly uid: string
+  readonly namespace: string
+  readonly name: string
+  readonly priority: number
+  /** Names the profile that decides about it. */
+  readonly schedulerName?: string
+  /** The pods that wait in a group, which is tried as a whole; undefined for a pod on its own. */
+  readonly pods?: ReadonlyMap<string, QueuedPod>
+}
 
-const FIRST_BACK_OFF_MS = 1000
-const MAX_BACK_OFF_MS = 10_000
 /** After so long a pod is tried again even if nothing has changed that is known to make a difference. */
 const MAX_WAIT_MS = 5 * 60_000
 
 export type QueueParts = {
   /** Milliseconds. */
   readonly now: () => number
+  /** How long a pod waits between attempts. */
+  readonly backOff?: BackOff
   /** The plugin whose events a pod waits for before it may be tried, empty for no plugin; undefined when it may be tried. */
   readonly gateOf: (pod: QueuedPod) => string | undefined
 }
@@ -64,25 +71,10 @@ export class SchedulingQueue {
   }
 
   /** Takes in a pod that is not there yet. One that must not be tried waits among the unschedulable. */
-  add({ uid, namespace, name, priority }: Waiting): void {
-    if (this.#pods.has(uid)) return
-    const now = this.#parts.now()
-    const pod: QueuedPod = {
-      uid,
-      namespace,
-      name,
-      priority,
-      since: now,
-      arrived: now,
-      attempts: 0,
-      rejections: 0,
-      errors: 0,
-      rejectors: NOBODY,
-      state: 'active',
-      backOffUntil: 0,
-      stamp: 0,
-    }
-    this.#pods.set(uid, pod)
+  add(waiting: Waiting): void {
+    if (this.#pods.has(waiting.uid)) return
+    const pod = queuedPod(waiting, this.#parts.now())
+    this.#pods.set(pod.uid, pod)
     this.#activate(pod)
   }
 
@@ -118,7 +110,7 @@ export class SchedulingQueue {
     pod.errors = 0
     pod.rejectors = rejectors
     pod.since = this.#parts.now()
-    pod.backOffUntil = pod.since + backOff(pod.rejections)
+    pod.backOffUntil = pod.since + this.#backOffAfter(pod.rejections)
     this.#park(pod)
   }
 
@@ -128,8 +120,45 @@ export class SchedulingQueue {
     pod.errors++
     pod.rejectors = NOBODY
     pod.since = this.#parts.now()
-    pod.backOffUntil = pod.since + backOff(pod.errors)
+    pod.backOffUntil = pod.since + this.#backOffAfter(pod.errors)
     this.#retry(pod)
+  }
+
+  /** Puts back a group of which no pod was placed: it is tried again after a while, whatever changes meanwhile. */
+  delay(group: QueuedPod, outcome: 'rejected' | 'error'): void {
+    if (!this.#pods.has(group.uid)) return
+    if (outcome === 'error') group.errors++
+    else {
+      group.rejections++
+      group.errors = 0
+    }
+    group.since = this.#parts.now()
+    group.backOffUntil = group.since + this.#backOffAfter(group.errors || group.rejections, Math.sqrt(group.pods?.size || 1))
+    this.#retry(group)
+  }
+
+  /** Has a group that has just come wait a while, because something went wrong with its pod so many times. */
+  defer(uid: string, errors: number): void {
+    const group = this.#pods.get(uid)
+    if (!group) return
+    group.errors = errors - 1
+    this.delay(group, 'error')
+  }
+
+  /** Puts back a group of which some pods were placed: the others are tried at once. With `keepsTurn` before those that came later. */
+  continue(group: QueuedPod, { keepsTurn }: { readonly keepsTurn: boolean }): void {
+    if (!this.#pods.has(group.uid)) return
+    group.rejections = group.errors = group.backOffUntil = 0
+    if (!keepsTurn) group.since = this.#parts.now()
+    this.#activate(group)
+  }
+
+  /** Holds back a group that must not be tried any more, until it is retried. */
+  hold(uid: string, gate: string): void {
+    const group = this.#pods.get(uid)
+    if (!group || group.state === 'in flight') return
+    if (gate) group.rejectors = new Set([gate])
+    this.#park(group)
   }
 
   /** Tries again the pods that a change makes a difference to. Says whether there are any. */
@@ -163,11 +192,18 @@ export class SchedulingQueue {
 
   /** How many pods wait, and where. */
   get pending(): PendingPods {
+    return this.count(({ pods }) => pods?.size ?? 1)
+  }
+
+  /** The sum of a number of each pod and group, by where they wait. */
+  count(numberOf: (pod: QueuedPod) => number): PendingPods {
     const pending = { active: 0, backoff: 0, unschedulable: 0, gated: 0 }
     for (const pod of this.#pods.values()) {
-      if (pod.state === 'active') pending.active++
-      else if (pod.state === 'back-off') pending.backoff++
-      else if (pod.state === 'unschedulable') pending[this.#parts.gateOf(pod) === undefined ? 'unschedulable' : 'gated']++
+      const count = numberOf(pod)
+      if (pod.state === 'active') pending.active += count
+      else if (pod.state === 'back-off') pending.backoff += count
+      else if (pod.state === 'unschedulable' && count > 0)
+        pending[this.#parts.gateOf(pod) === undefined ? 'unschedulable' : 'gated'] += count
     }
     return pending
   }
@@ -183,6 +219,12 @@ export class SchedulingQueue {
     return next && Math.max(0, next.until - this.#parts.now())
   }
 
+  /** `factor` makes the longest time longer, for groups. */
+  #backOffAfter(times: number, factor = 1): number {
+    const { firstMs, mostMs } = this.#parts.backOff ?? DEFAULT_SETTINGS.backOff
+    return Math.min(firstMs * 2 ** (times - 1), mostMs * factor)
+  }
+
   #retry(pod: QueuedPod): boolean {
     if (this.#isGated(pod)) return false
     this.#unschedulable.delete(pod.uid)
@@ -192,7 +234,7 @@ export class SchedulingQueue {
     }
     pod.state = 'back-off'
     pod.stamp = ++this.#stamp
-    const heap = pod.errors > 0 ? this.#failed : this.#backOff
+    const heap = pod.errors > 0 || pod.pods ? this.#failed : this.#backOff
     heap.push({ pod, stamp: pod.stamp, since: pod.since, until: pod.backOffUntil })
     return true
   }
@@ -222,7 +264,24 @@ export class SchedulingQueue {
 
 const NOBODY: ReadonlySet<string> = new Set()
 
-const backOff = (times: number): number => Math.min(FIRST_BACK_OFF_MS * 2 ** Math.min(times - 1, 10), MAX_BACK_OFF_MS)
+/** A pod, or a group, that has just arrived. */
+export const queuedPod = ({ uid, namespace, name, priority, schedulerName = '', pods }: Waiting, now: number): QueuedPod => ({
+  uid,
+  namespace,
+  name,
+  priority,
+  schedulerName,
+  ...(pods && { pods }),
+  since: now,
+  arrived: now,
+  attempts: 0,
+  rejections: 0,
+  errors: 0,
+  rejectors: NOBODY,
+  state: 'active',
+  backOffUntil: 0,
+  stamp: 0,
+})
 
 type Entry = { readonly pod: QueuedPod; readonly stamp: number; readonly since: number; readonly until: number }
 

@@ -15,12 +15,18 @@ import type { AnyType, EitherShape, MessageShape, ScalarShape } from './types.ts
 export class ConformError extends Error {
   /** The message for a value that was merged as decoded values, instead of the text that was sent. */
   readonly converting: string
+  /** The value of a wrong type, where the object was sent as CBOR. */
+  readonly mismatch: CborMismatch | undefined
 
-  constructor(message: string, converting = message) {
+  constructor(message: string, converting = message, mismatch?: CborMismatch) {
     super(message)
     this.converting = converting
+    this.mismatch = mismatch
   }
 }
+
+/** A value of a wrong type in CBOR: the name of its own type, the expected one, and the field of the object that it is in. */
+export type CborMismatch = { readonly sent: string; readonly expected: string; readonly field: string | undefined; readonly why: string }
 
 export type Conformed = {
   readonly value: any
@@ -33,6 +39,18 @@ export function conform(type: AnyType, value: Json, duplicates: readonly Duplica
   return { value: readerOf(type)(value, walk) ?? zeroOf(type), problems: walk.problems }
 }
 
+/**
+ * Conforms a value that was sent as CBOR. kube-apiserver's decoder refuses numbers as quantities, and reports only one unknown field, by
+ * its position in the mapping.
+ */
+export function conformCbor(type: AnyType, value: Json): Conformed {
+  const cbor: CborWalk = {}
+  const walk: Walk = { problems: [], path: [], fields: [], struct: '', duplicates: [], cbor }
+  const conformed = readerOf(type)(value, walk) ?? zeroOf(type)
+  const { unknown } = cbor
+  return { value: conformed, problems: unknown ? [`cbor: found unknown field at map element index ${unknown.index}`] : [] }
+}
+
 /** The position of a walk: `path` with indexes for problems, `fields` and `struct` for Go's messages about types. */
 type Walk = {
   readonly problems: string[]
@@ -40,6 +58,15 @@ type Walk = {
   readonly fields: string[]
   struct: string
   readonly duplicates: readonly Duplicate[]
+  readonly cbor?: CborWalk | undefined
+}
+
+/** The state of a walk through a value that was sent as CBOR. */
+type CborWalk = {
+  /** The field of the whole object, where a part is read as a document of its own. */
+  readonly field?: string | undefined
+  /** The unknown field to report: where its message is, and its position there. */
+  unknown?: { readonly path: readonly (string | number)[]; readonly index: number }
 }
 /** Returns undefined for values that are not written: absent, null, and zero where zero is the same as absent. */
 type Reader = (value: Json, walk: Walk) => any
@@ -135,7 +162,7 @@ function messageReader(shape: MessageShape): Reader {
       const i = index.get(key)
       if (i !== undefined) reportDuplicates(value, key, walk)
       walk.path.push(key)
-      if (i === undefined) report(walk, () => `unknown field ${goQuote(pathText(walk.path))}`)
+      if (i === undefined) reportUnknown(walk, keys)
       else {
         walk.fields.push(key)
         walk.struct = shape.name
@@ -145,7 +172,11 @@ function messageReader(shape: MessageShape): Reader {
       walk.path.pop()
     }
     walk.struct = outer
-    for (let i = 0; i < names.length; i++) {
+    // Types of dozens of fields, of which a value has a few, would take most of the time to look for the others.
+    const order = keys.length < names.length / MANY_ABSENT ? inOrder(keys, index, filled) : undefined
+    const count = order ? order.length : names.length
+    for (let n = 0; n < count; n++) {
+      const i = order ? order[n]! : n
       const slot = slots[i] ?? (isFilled[i] ? absent(types[i]!, walk) : undefined)
       if (slot !== undefined) out[names[i]!] = slot
     }
@@ -153,11 +184,26 @@ function messageReader(shape: MessageShape): Reader {
   }
 }
 
+/** A type has this many times as many fields as a value of it where only those that the value has are visited. */
+const MANY_ABSENT = 4
+
+/** The fields that a value has, and those that are always filled, in declared order. */
+function inOrder(keys: readonly string[], index: ReadonlyMap<string, number>, filled: readonly number[]): number[] {
+  const order = filled.slice()
+  for (const key of keys) {
+    const i = index.get(key)
+    if (i !== undefined && !filled.includes(i)) order.push(i)
+  }
+  return order.sort(ascending)
+}
+const ascending = (a: number, b: number): number => a - b
+
 /** The content is read as a document of its own: unknown fields inside are not reported, and the paths of errors begin there. */
 function eitherReader({ object, list, bool, otherwise }: EitherShape): Reader {
-  return (value, { duplicates }) => {
+  return (value, { duplicates, cbor, fields }) => {
     const alternative = isObject(value) ? object : Array.isArray(value) ? list : typeof value === 'boolean' ? bool : undefined
-    if (alternative) return readerOf(alternative[1])(value, { problems: [], path: [], fields: [], struct: '', duplicates })
+    const inside = cbor && { field: cbor.field ?? fields[0] }
+    if (alternative) return readerOf(alternative[1])(value, { problems: [], path: [], fields: [], struct: '', duplicates, cbor: inside })
     if (otherwise !== undefined && value !== null) throw new ConformError(otherwise)
     return undefined
   }
@@ -238,15 +284,16 @@ function scalarReader(shape: ScalarShape, keepsZero: boolean): Reader {
       return (value, walk) => {
         if (value === null) return undefined
         if (typeof value !== 'string') throw mismatchAs(value, '[]uint8', walk)
-        return drop(value === '' ? '' : reading(() => canonicalBase64(value), 'error decoding from json: '), value === '')
+        return drop(value === '' ? '' : reading(() => canonicalBase64(value), base64Prefixes(walk)), value === '')
       }
     case 'time':
       return timeReader(parseTime, formatTime)
     case 'microTime':
       return timeReader(parseMicroTime, formatMicroTime)
     case 'quantity':
-      return value => {
+      return (value, walk) => {
         if (value === null) return undefined
+        if (walk.cbor && typeof value !== 'string') throw misread(value, 'string', walk)
         const text = typeof value === 'number' || typeof value === 'bigint' ? String(value) : (writtenText(value) ?? value)
         // Any other value is parsed as a quantity, which fails.
         return reading(() => canonicalQuantity(typeof text === 'string' ? text : '{}'))
@@ -275,15 +322,20 @@ const timeReader =
     return isZeroTime(instant) ? undefined : format(instant)
   }
 
-/** `converting` precedes the message where the value was merged as a decoded one. */
-function reading<T>(read: () => T, converting = ''): T {
+/** Texts before the message of an error: always, and where the value was merged as a decoded one. */
+type Prefixes = { readonly always?: string; readonly converting?: string }
+
+function reading<T>(read: () => T, { always = '', converting = '' }: Prefixes = {}): T {
   try {
     return read()
   } catch (error) {
     const { message } = error as Error
-    throw new ConformError(message, converting + message)
+    throw new ConformError(always + message, converting + message)
   }
 }
+
+const base64Prefixes = ({ cbor }: Walk): Prefixes =>
+  cbor ? { always: 'cbor: failed to decode base64 from byte string: ' } : { converting: 'error decoding from json: ' }
 
 function reportDuplicates(owner: JsonObject, key: string, walk: Walk): void {
   if (walk.duplicates.length === 0) return
@@ -295,6 +347,19 @@ const MAX_PROBLEMS = 100
 
 function report({ problems }: Walk, problem: () => string): void {
   if (problems.length < MAX_PROBLEMS) problems.push(problem())
+}
+
+/** Reports the last field of the path. CBOR: of the first message that has one, and of the one around it instead if that has one, too. */
+function reportUnknown(walk: Walk, keys: readonly string[]): void {
+  const { cbor } = walk
+  if (!cbor) {
+    report(walk, () => `unknown field ${goQuote(pathText(walk.path))}`)
+    return
+  }
+  const path = walk.path.slice(0, -1)
+  const known = cbor.unknown?.path
+  if (known && !(path.length < known.length && path.every((step, i) => step === known[i]))) return
+  cbor.unknown = { path, index: keys.indexOf(walk.path.at(-1) as string) }
 }
 
 function pathText(path: readonly (string | number)[]): string {
@@ -310,13 +375,34 @@ function mismatchAs(value: Json, expected: string, walk: Walk): ConformError {
   return new ConformError(
     `json: cannot unmarshal ${sentAs(value, expected)} into ${goTarget(walk)} of type ${expected}`,
     notRestored(value, expected),
+    cborMismatch(value, expected, walk),
   )
 }
 
 /** Go's message for a value that a type with its own decoder cannot read: it names only the value. */
 function misread(value: Json, expected: string, walk: Walk): ConformError {
   const what = `json: cannot unmarshal ${sentAs(value, expected)} into`
-  return new ConformError(`${what} ${goTarget(walk)} of type ${expected}`, `${what} Go value of type ${expected}`)
+  const converting = `${what} Go value of type ${expected}`
+  return new ConformError(`${what} ${goTarget(walk)} of type ${expected}`, converting, cborMismatch(value, expected, walk))
+}
+
+function cborMismatch(value: Json, expected: string, { cbor, fields }: Walk): CborMismatch | undefined {
+  if (!cbor) return undefined
+  const isInteger = typeof value === 'bigint' || Number.isInteger(value)
+  const why = isInteger && NUMERIC.has(expected) ? `${value} overflows ${expected}` : Array.isArray(value) ? arrayAs(expected) : ''
+  return { sent: cborTypeOf(value), expected, field: cbor.field ?? fields[0], why }
+}
+
+const arrayAs = (expected: string): string =>
+  expected.startsWith('v1.') ? 'cannot decode CBOR array to struct without toarray option' : ''
+
+/** The name of the type that a value had in CBOR. Clients in Go send strings as byte strings. */
+export function cborTypeOf(value: Json): string {
+  if (Array.isArray(value)) return 'array'
+  if (isObject(value)) return 'map'
+  if (typeof value === 'string') return 'byte string'
+  if (typeof value === 'number' || typeof value === 'bigint') return value < 0 ? 'negative integer' : 'positive integer'
+  return 'primitives'
 }
 
 const NUMERIC = new Set(['int32', 'int64', 'float64'])

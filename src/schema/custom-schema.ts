@@ -1,4 +1,5 @@
 /** The schema of a custom kind, which takes the place of declared fields: it is data. */
+import type { Fence } from '../lib/fence.ts'
 import type { Duplicate, Json, JsonObject } from '../lib/json-value.ts'
 import type { Column } from './columns.ts'
 import { type Conformed, conform } from './conform.ts'
@@ -26,8 +27,11 @@ export interface CustomSchema {
   readonly columns: readonly (readonly [name: string, column: Column<AnyObject>])[]
   /** The verbs in discovery, where they are fewer than the served ones. */
   readonly advertised?: readonly string[]
-  /** Called before an object is created and right before it is stored; throws when no more may be created. */
-  readonly beforeCreate?: (name: string) => void
+  /**
+   * Called before an object is created and right before it is stored; throws when no more may be created, and tells what must not have
+   * changed when it is.
+   */
+  readonly beforeCreate?: (name: string) => Fence
 }
 
 /** The target of conforming: declared fields, or a custom schema. */

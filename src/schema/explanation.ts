@@ -1,4 +1,5 @@
 /** Explains the decisions of admission: its steps, recorded on request, up to a limit. */
+import { monotonicMs } from '../lib/environment.ts'
 import { changesBetween, type JsonChange } from '../lib/json-changes.ts'
 import { LIMITS } from '../lib/limits.ts'
 
@@ -54,7 +55,7 @@ export class Explanation {
 
 /** The time in milliseconds, and the change as a JSON Patch; `moreChanges` is the number of operations that did not fit. */
 function told({ since, before, after }: StepDetails): ExplanationStep {
-  const ms = (performance.now() - since).toFixed(3)
+  const ms = (monotonicMs() - since).toFixed(3)
   if (before === undefined || after === undefined) return { ms }
   const fitting: string[] = []
   let length = 2

@@ -139,6 +139,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
    * Kinds that have this are listed in `kinds/kinds-with-expressions.ts`.
    */
   readonly ruleWork?: (o: O) => number
+  /** Objects may hold as many values as custom ones (`registry/value-limits.ts`): every step of a write lets others run. */
+  readonly mayBeLarge?: true
   readonly validateUpdate?: UpdateRule<O>
   readonly warn?: (o: O, old: O | undefined, ctx: RequestContext) => Iterable<string>
 
@@ -169,6 +171,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   /** Fields usable in fieldSelector beside metadata.name and metadata.namespace. An absent value counts as the empty string. */
   readonly selectable?: Readonly<Record<string, (o: O) => string | number | boolean | undefined>>
   readonly fieldSelectors?: {
+    /** The field whose values watchers divide among them: a watch of one value is told about few of the writes. */
+    readonly dividing?: string
     /** A namespaced kind that cannot be selected by metadata.namespace. */
     readonly withoutNamespace?: true
     /** The error for a field that is not selectable, where it differs from that of other kinds. */

@@ -17,6 +17,8 @@ export type RequestContext = {
   readonly gate: (name: string) => boolean
   /** The work budget for checking the request. */
   readonly budget: Budget
+  /** Whether the request holds so much that rules let others run meanwhile. */
+  readonly isLarge?: boolean | undefined
   /** A stored namespace, for rules that depend on its labels. */
   readonly namespace?: ((name: string) => AnyObject | undefined) | undefined
   /** Records decisions of admission, where an explanation is requested. */
@@ -26,7 +28,7 @@ export type RequestContext = {
 }
 
 /** The context of defaults. */
-export type DefaultingContext = Pick<RequestContext, 'now' | 'groupDomain'>
+export type DefaultingContext = Pick<RequestContext, 'now' | 'groupDomain' | 'gate'>
 
 /** The additional context of reviews, such as TokenReview. */
 /** The level of the audit from which on an annotation is recorded. */

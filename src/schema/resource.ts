@@ -176,7 +176,16 @@ function conversionOf({ conversion, kind }: Definition, apiVersion: string, reso
 
 /** The definition of a served version: everything but fields and defaults is inherited from the stored version. */
 function convertedDefinition(served: Definition, { storedVersion: resource, toStored }: VersionConversion): Definition {
-  const { spec: _, status: __, fields: ___, defaults: ____, expectsMetadata: _____, storedAs, ...inherited } = resource.def
+  const {
+    spec: _,
+    status: __,
+    fields: ___,
+    defaults: ____,
+    expectsMetadata: _____,
+    deprecated: ______,
+    storedAs,
+    ...inherited
+  } = resource.def
   const { selectable } = served.conversion!
   const columns = Object.entries(inherited.columns ?? {}).map(([name, [type, get, ...rest]]) => [
     name,
@@ -226,7 +235,10 @@ export const keyOf = (r: Resource, namespace: string, name: string) =>
   r.namespaced ? `${r.prefix}${namespace}/${name}` : `${r.prefix}${name}`
 
 /** The path of a resource's objects in the API: those of a namespace, or all where it is empty. */
-export function collectionPath({ apiVersion, plural, namespaced }: Resource, namespace: string): string {
+export function collectionPath(
+  { apiVersion, plural, namespaced }: Pick<Resource, 'apiVersion' | 'plural' | 'namespaced'>,
+  namespace: string,
+): string {
   const root = apiVersion.includes('/') ? '/apis' : '/api'
   const place = namespaced && namespace !== '' ? `/namespaces/${encodeURIComponent(namespace)}` : ''
   return `${root}/${apiVersion}${place}/${plural}`

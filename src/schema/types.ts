@@ -79,8 +79,8 @@ export class Type<T, Present extends boolean = false> {
   always(): Type<T, true> {
     return this.#flag({ always: true })
   }
-  /** Clients need not send the field although it is always written; OpenAPI does not require it. Lists without elements are null. */
-  omittable(): Type<T extends readonly unknown[] ? T | null : T, Present> {
+  /** Clients need not send the field although it is always written; OpenAPI does not require it. Absent lists and structures are null. */
+  omittable(): Type<T extends object ? T | null : T, Present> {
     return this.#flag({ omittable: true })
   }
   /** OpenAPI requires the field; whether it has to be present is left to the rules. */

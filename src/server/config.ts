@@ -10,6 +10,7 @@ import { isQualifiedName } from '../lib/names.ts'
 import { isQuantity } from '../lib/quantity.ts'
 import { type NamedPair, readNamedPair, readTlsSettings, TlsSettingError } from '../lib/tls-settings.ts'
 import { DriverSpecError, readDriverSpec } from '../nodes/device/driver.ts'
+import { LocalImageError, readLocalImage } from '../nodes/process/local-image.ts'
 import type { OidcOptions, ServerOptions } from '../public.d.ts'
 import { AUDIT_DEFAULTS, type AuditConfig, auditProblems } from './audit-config.ts'
 import { CONTROLLERS, type ControllerName, controllerNamed } from './controller-table.ts'
@@ -21,7 +22,7 @@ export type Config = Required<Omit<ServerOptions, 'oidc' | 'audit'>> & { readonl
 export type OidcConfig = OidcOptions & Required<Pick<OidcOptions, 'usernameClaim' | 'requiredClaims' | 'signingAlgorithms'>>
 
 /** The authorization modes. */
-export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'AlwaysAllow', 'AlwaysDeny'] as const
+export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'ABAC', 'AlwaysAllow', 'AlwaysDeny'] as const
 
 /** Whether a controller runs: named, or not excluded from `*`. Some of `*` run only with simulated nodes, some never. */
 export function runsController(config: Config, name: ControllerName): boolean {
@@ -34,8 +35,8 @@ export function runsController(config: Config, name: ControllerName): boolean {
 
 export const runsAnyController = (config: Config): boolean => [...CONTROLLERS.keys()].some(name => runsController(config, name))
 
-/** The number of simulated nodes. */
-export const simulatedNodes = ({ nodes, controllers }: Config): number => (controllers.includes('none') ? 0 : nodes)
+/** The number of simulated nodes, which need all kinds. */
+export const simulatedNodes = ({ nodes, controllers, api }: Config): number => (controllers.includes('none') || api !== 'all' ? 0 : nodes)
 
 /** The settings of HorizontalPodAutoscalers. */
 export const autoscalerSettings = (config: Config) => ({
@@ -54,6 +55,7 @@ export const DEFAULTS: Config = {
   console: false,
   enableFaultInjection: false,
   testEndpoints: false,
+  workspaces: false,
   store: 'embedded',
   etcdServers: [],
   etcdCafile: undefined,
@@ -82,6 +84,7 @@ export const DEFAULTS: Config = {
   authenticationTokenWebhookVersion: 'v1beta1',
   authenticationTokenWebhookCacheMs: 120_000,
   serviceAccountSigningKeyFile: undefined,
+  serviceAccountSigningEndpoint: undefined,
   serviceAccountKeyFiles: [],
   serviceAccountIssuers: [],
   /** 0 for the requested lifetime. */
@@ -96,6 +99,7 @@ export const DEFAULTS: Config = {
   tlsSniCertKeys: [],
   corsAllowedOrigins: [],
   groupDomain: 'k8s.io',
+  api: 'all',
   featureGates: '',
   runtimeConfig: '',
   emulatedVersion: '',
@@ -112,6 +116,8 @@ export const DEFAULTS: Config = {
   horizontalPodAutoscalerTolerance: 0.1,
   concurrentHorizontalPodAutoscalerSyncs: 5,
   nodeDevices: [],
+  localImages: [],
+  nodePlugins: undefined,
   nodeMonitorGraceMs: 50_000,
   nodeStartupGraceMs: 60_000,
   kubeletCertificateAuthority: undefined,
@@ -141,6 +147,7 @@ export const DEFAULTS: Config = {
   enableAdmissionPlugins: [],
   disableAdmissionPlugins: [],
   admissionControlConfigFile: undefined,
+  schedulerConfigFile: undefined,
   defaultNotReadyTolerationSeconds: 300,
   defaultUnreachableTolerationSeconds: 300,
   serviceClusterIpRange: ['10.0.0.0/24'],
@@ -148,6 +155,8 @@ export const DEFAULTS: Config = {
   anonymousAuth: undefined,
   authorizationMode: ['RBAC'],
   authorizationConfig: undefined,
+  egressSelectorConfigFile: undefined,
+  authorizationPolicyFile: undefined,
   authorizationWebhookConfigFile: undefined,
   authorizationWebhookVersion: 'v1beta1',
   authorizationWebhookCacheAuthorizedMs: 300_000,
@@ -216,6 +225,13 @@ export function checkConfig(config: Config): Config {
   for (const issuer of config.serviceAccountIssuers)
     if (issuer === '' || (issuer.includes(':') && !URL.canParse(issuer)))
       throw new ConfigError(`--service-account-issuer must be a URL such as ${DEFAULT_ISSUER}, or a name without colons, not "${issuer}"`)
+  if (
+    config.serviceAccountSigningEndpoint !== undefined &&
+    (config.serviceAccountSigningKeyFile !== undefined || config.serviceAccountKeyFiles.length > 0)
+  )
+    throw new ConfigError(
+      "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with `--service-account-signing-endpoint` (They are mutually exclusive)",
+    )
   const { serviceAccountMaxTokenExpirationMs: tokenMs } = config
   if (tokenMs !== 0 && !(tokenMs >= MIN_TOKEN_MS && tokenMs <= MAX_TOKEN_MS))
     throw new ConfigError('the service-account-max-token-expiration must be between 1 hour and 2^32 seconds')
@@ -253,6 +269,7 @@ export function checkConfig(config: Config): Config {
         `--controllers: there is no controller "${name.replace(/^-/, '')}"; this version takes *, none and ${[...CONTROLLERS.keys()].join(', ')}`,
       )
   checkNodes(config)
+  checkLocalImages(config)
   if (!(config.clusterSigningDurationMs >= MIN_SIGNED_MS)) throw new ConfigError('--cluster-signing-duration must be at least 10m')
   return { ...config, dataDir: resolve(config.dataDir), etcdPrefix: normalPrefix(config.etcdPrefix) }
 }
@@ -266,7 +283,12 @@ function checkEtcd({
   etcdPrefix,
   quotaBackendBytes,
   testEndpoints,
+  workspaces,
 }: Config): void {
+  if (store === 'etcd' && workspaces)
+    throw new ConfigError(
+      '--workspaces are in the memory of one server, and servers on etcd are several; it is for --store embedded and memory',
+    )
   if (store === 'etcd' && testEndpoints)
     throw new ConfigError('--test-endpoints could reset an etcd that others use; it is for --store embedded and memory')
   if (store === 'etcd' && quotaBackendBytes !== undefined)
@@ -330,9 +352,23 @@ function checkDevices(texts: readonly string[]): void {
     }
 }
 
-function checkNodes({ nodes, nodeCapacity, nodeDevices, kubeletClientCertificate, kubeletClientKey }: Config): void {
+function checkLocalImages({ localImages }: Config): void {
+  const images = new Set<string>()
+  for (const text of localImages)
+    try {
+      const { image } = readLocalImage(text)
+      if (images.has(image)) throw new ConfigError(`--local-image: ${image} is named twice`)
+      images.add(image)
+    } catch (error) {
+      if (error instanceof LocalImageError) throw new ConfigError(`--local-image: ${error.message}`)
+      throw error
+    }
+}
+
+function checkNodes({ api, nodes, nodeCapacity, nodeDevices, kubeletClientCertificate, kubeletClientKey }: Config): void {
   if ((kubeletClientCertificate === undefined) !== (kubeletClientKey === undefined))
     throw new ConfigError('--kubelet-client-certificate and --kubelet-client-key are used together')
+  if (api !== 'all' && nodes > DEFAULTS.nodes) throw new ConfigError(`--nodes: simulated nodes need --api all, not ${api}`)
   if (nodes > LIMITS.simulatedNodes) throw new ConfigError(`--nodes: ${LIMITS.simulatedNodes} simulated nodes at most, not ${nodes}`)
   for (const [resource, quantity] of Object.entries(nodeCapacity)) {
     if (isQualifiedName(resource).length > 0) throw new ConfigError(`--node-capacity: "${resource}" is not the name of a resource`)
@@ -372,6 +408,10 @@ function checkAuthorization(config: Config): void {
     throw new ConfigError('--authorization-mode Webhook needs --authorization-webhook-config-file, which says where the webhook is')
   if (!modes.includes('Webhook') && webhook !== undefined)
     throw new ConfigError('--authorization-webhook-config-file has no effect without Webhook in --authorization-mode')
+  if (modes.includes('ABAC') && config.authorizationPolicyFile === undefined)
+    throw new ConfigError("authorization-mode ABAC's authorization policy file not passed")
+  if (!modes.includes('ABAC') && config.authorizationPolicyFile !== undefined)
+    throw new ConfigError('cannot specify --authorization-policy-file without mode ABAC')
   checkReviewVersion('--authorization-webhook-version', config.authorizationWebhookVersion)
 }
 const WEBHOOK_SETTINGS = [

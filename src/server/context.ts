@@ -8,6 +8,7 @@ import type { Releases } from '../schema/lifecycle.ts'
 import type { Store } from '../storage/store.ts'
 import type { Config } from './config.ts'
 import type { Destinations } from './destinations.ts'
+import type { Egress } from './egress.ts'
 import type { Siblings } from './processes/siblings.ts'
 
 export type ServerContext = {
@@ -23,6 +24,8 @@ export type ServerContext = {
   readonly clientFor: ClientFor
   /** Runs a controller until the server ends. */
   readonly run: (controller: Controller) => RunningController
+  /** Proxies that the server connects through. */
+  readonly egress: Egress
   /** Decides where the server may connect. */
   readonly destinations: Destinations
   readonly gate: (name: string) => boolean

@@ -1,9 +1,9 @@
 /** A server that runs: how to reach it, and how it ends. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../cache/caches.ts'
 import type { Client } from '../client/client.ts'
-import type { Listener } from '../http/listener/listen.ts'
+import type { Port } from '../http/listener/listen.ts'
 import type { Log } from '../http/observability/log.ts'
+import { nextIteration, sleep } from '../lib/environment.ts'
 import type { KeyPair } from '../lib/x509/issue.ts'
 import type { Store } from '../storage/store.ts'
 import type { Config } from './config.ts'
@@ -56,7 +56,7 @@ export type RunningServerParts = {
   readonly files: OwnFiles
   readonly certificates: OwnCertificates
   readonly controllers: ControllerRunner
-  readonly listener: Listener
+  readonly listener: Port
   readonly log: Log
   readonly now: () => Date
   readonly failed: Promise<unknown>
@@ -120,7 +120,7 @@ export class RunningServer implements Server {
     for (let revision = -1; revision !== caches.revision; ) {
       revision = caches.revision
       await Promise.all([controllers.idle(), certificates.renewal])
-      await new Promise(setImmediate)
+      await new Promise<void>(nextIteration)
     }
   }
 
@@ -164,6 +164,6 @@ export class RunningServer implements Server {
   /** Tells other servers that this one ends. Nothing waits any more for a store that is out of reach. */
   async #leave(): Promise<void> {
     const { store, tellOthers } = this.#parts
-    if (!(await Promise.race([tellOthers(), sleep(LEAVE_MS, undefined, { ref: false })]))) store.abandon?.()
+    if (!(await Promise.race([tellOthers(), sleep(LEAVE_MS, { ref: false })]))) store.abandon?.()
   }
 }

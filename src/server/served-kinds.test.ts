@@ -6,6 +6,7 @@ import { type ServingSettings, servedKinds } from './served-kinds.ts'
 
 const settings = (runtimeConfig: string, emulated: Release = '1.37', others: Partial<ServingSettings> = {}): ServingSettings => ({
   groupDomain: 'k8s.io',
+  api: 'all',
   runtimeConfig,
   releases: { emulated, oldest: '1.36' },
   gate: () => true,

@@ -1,12 +1,17 @@
 /** The kinds and versions that a server serves, as feature gates, `--runtime-config` and the emulated release decide. */
-import { builtinKinds } from '../kinds/all.ts'
+
+import type { ServerOptions } from '../public.d.ts'
 import { byPreference } from '../registry/catalog.ts'
 import { eachVersion, type Kind } from '../schema/kind.ts'
 import { isBefore, type Lifecycle, type Release, type Releases } from '../schema/lifecycle.ts'
 import { type Enablement, RuntimeConfigError, readRuntimeConfig } from './runtime-config.ts'
 
+export type ApiSet = Required<ServerOptions>['api']
+
 export type ServingSettings = {
   readonly groupDomain: string
+  /** The built-in kinds that `runtimeConfig` turns on and off. */
+  readonly api: ApiSet
   readonly runtimeConfig: string
   readonly releases: Releases
   readonly gate: (name: string) => boolean
@@ -24,16 +29,32 @@ export type KindsOfServer = {
 
 /** Throws RuntimeConfigError. */
 export async function servedKinds(settings: ServingSettings): Promise<KindsOfServer> {
-  const { runtimeConfig, groupDomain, emulationForwardCompatible: isForwardCompatible, releases } = settings
+  const { api, runtimeConfig, groupDomain, emulationForwardCompatible: isForwardCompatible, releases } = settings
   const enablement = readRuntimeConfig(runtimeConfig, { groupDomain, isForwardCompatible })
   // Kinds and versions that are off unless configured otherwise are not even loaded.
-  const onRequest = runtimeConfig === '' ? [] : (await import('../kinds/on-request.ts')).kindsOnRequest
-  const always = versionsOf(builtinKinds)
-  const known = [...always, ...versionsOf(onRequest)]
+  const always = versionsOf(await LOADED[api]())
+  const others = runtimeConfig === '' ? [] : versionsOf(await kindsBeside(api))
+  // A smaller set gets others by name alone, and its components have no use for unserved ones.
+  const isAdded = (kind: Kind<any>) =>
+    api === 'all' || enablement.isNamed(groupOf(kind, groupDomain), kind.def.version, kind.def.names.plural)
+  const known = [...always, ...others.filter(isAdded)]
   const candidates = known.filter(kind => isCandidate(kind, enablement, settings))
   const served = new Set(available(candidates, enablement, settings))
   checkNamedVersions(candidates, served, { enablement, groupDomain, release: releases.emulated })
   return { served: known.filter(kind => served.has(kind)), unserved: always.filter(kind => !served.has(kind)) }
+}
+
+/** The kinds of each set, loaded when they are chosen. */
+const LOADED: Readonly<Record<ApiSet, () => Promise<readonly Kind<any>[]>>> = {
+  none: async () => (await import('../kinds/required.ts')).requiredKinds,
+  minimal: async () => (await import('../kinds/minimal.ts')).minimalKinds,
+  all: async () => (await import('../kinds/all.ts')).builtinKinds,
+}
+
+/** All kinds that a set does not have. */
+async function kindsBeside(api: ApiSet): Promise<readonly Kind<any>[]> {
+  const [own, all, { kindsOnRequest }] = await Promise.all([LOADED[api](), LOADED.all(), import('../kinds/on-request.ts')])
+  return [...all.filter(kind => !own.includes(kind)), ...kindsOnRequest]
 }
 
 const versionsOf = (kinds: readonly Kind<any>[]) => kinds.flatMap(kind => [...eachVersion(kind)])

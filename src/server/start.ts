@@ -1,21 +1,16 @@
 /** The composition root: `assemble` shows, from top to bottom, how a server is put together. */
 
-import { createHmac, randomUUID } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import type { Auditor } from '../audit/auditor.ts'
-import type { AuditSink } from '../audit/sink.ts'
 import type { Authorizer } from '../authz/authorizer.ts'
 import { ADMIN, serverIdentity } from '../client/identity.ts'
 import { queueFamilies } from '../client/queue-metrics.ts'
 import { WorkerTranscoder } from '../codec/worker-transcoder.ts'
-import type { Controller } from '../controllers/controller.ts'
-import type { KmsTimes } from '../encryption/kms/plugin-health.ts'
-import type { Listener } from '../http/listener/listen.ts'
+import type { Port } from '../http/listener/listen.ts'
 import { failureText } from '../http/observability/failure-text.ts'
-import { createLog, type Log } from '../http/observability/log.ts'
-import type { Tracer } from '../http/tracing/tracer.ts'
+import { ConfigMap } from '../kinds/core/configmap.ts'
 import { availableMemory } from '../lib/available-memory.ts'
-import { type Clock, systemClock } from '../lib/clock.ts'
+import { monotonicMs, newUuid, nextIteration } from '../lib/environment.ts'
 import { LateBound } from '../lib/late-bound.ts'
 import { randomSuffix } from '../lib/safe-text.ts'
 import type { Registry } from '../registry/api.ts'
@@ -23,20 +18,12 @@ import { Catalog } from '../registry/catalog.ts'
 import { createRegistry } from '../registry/registry.ts'
 import { Writers } from '../registry/writers.ts'
 import { SchedulerMetrics } from '../scheduler/scheduler-metrics.ts'
-import type { Kind } from '../schema/kind.ts'
-import { CURRENT_RELEASE, type Releases } from '../schema/lifecycle.ts'
-import { resourcesOf } from '../schema/resource.ts'
-import type { Store } from '../storage/store.ts'
-import { VERSION } from '../version.ts'
 import { AccessMetrics } from './access/access-metrics.ts'
 import { openAuthentication } from './access/authentication.ts'
 import { openAuthorization } from './access/authorization.ts'
 import { noteTokenUse } from './access/token-use.ts'
-import { readSettings } from './admission/admission-plugins.ts'
 import { openAdmission } from './admission/open-admission.ts'
 import { quotaParts } from './admission/quota.ts'
-import type { AuditParts } from './audit/open-audit.ts'
-import { isAudited } from './audit-config.ts'
 import { apiServiceController, ensureApiServices } from './bootstrap-objects/api-services.ts'
 import { publishedProxies, trustPublisher } from './bootstrap-objects/authentication-trust.ts'
 import { bootstrap } from './bootstrap-objects/bootstrap.ts'
@@ -47,14 +34,13 @@ import { apiAccess } from './clients/api-access.ts'
 import { createClients } from './clients/client-backend.ts'
 import { ClientMetrics } from './clients/client-metrics.ts'
 import { objectReader } from './clients/object-reader.ts'
-import { type Config, ConfigError, changedSettings, checkConfig } from './config.ts'
+import { type Config, checkConfig } from './config.ts'
 import type { ServerContext } from './context.ts'
 import { controllerRunner } from './controllers/controller-runner.ts'
 import { createDuties } from './controllers/duties.ts'
 import { DutyRunner } from './controllers/duty-runner.ts'
 import {
   componentAuthorizer as authorizerOfComponents,
-  kindsOfNodes,
   kubeletParts,
   nodeCommands,
   nodeConnections,
@@ -64,54 +50,19 @@ import { writeKubeconfig } from './credentials/kubeconfig.ts'
 import { OwnCertificates } from './credentials/own-certificates.ts'
 import { pageAge } from './data/history-window.ts'
 import { openData } from './data/open-data.ts'
-import { type DestinationsParts, openDestinations } from './destinations.ts'
+import { localHost, openDestinations } from './destinations.ts'
 import { aggregatedApis } from './extensions/aggregation.ts'
 import { type RunningCustomKinds, startCustomKinds } from './extensions/custom-kinds.ts'
-import { readFeatureGates } from './feature-gates.ts'
-import { readOwnFiles } from './files/own-files.ts'
-import { prepareDataFolder, warnOfNamedFiles } from './files/trusted-files.ts'
-import { nodeRanges } from './network/node-cidrs.ts'
-import { openServiceNetwork } from './network/service-network.ts'
+import { prepareDataFolder } from './files/trusted-files.ts'
+import type { ServiceNetwork } from './network/service-network.ts'
 import { flowSchemaConditions } from './port/flow-configuration.ts'
-import { openPort, type PortParts } from './port/open-port.ts'
+import { openPort } from './port/open-port.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
-import type { Siblings } from './processes/siblings.ts'
-import { ReleaseError, readReleases } from './releases.ts'
+import { type Configured, readConfiguration } from './read-configuration.ts'
 import { adminCredentials, RunningServer, type Server } from './running-server.ts'
-import { RuntimeConfigError } from './runtime-config.ts'
-import { type KindsOfServer, servedKinds } from './served-kinds.ts'
 import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
-import type { TracingParts } from './tracing/open-tracing.ts'
+import type { Assembly, Close, StartParts, Threads } from './start-parts.ts'
 import { WorkerValidator } from './validation/worker-validator.ts'
-
-export type StartParts = {
-  /** Kinds in addition to the built-in ones. */
-  readonly kinds?: readonly Kind<any>[]
-  /** Controllers in addition to the built-in ones; they always run. */
-  readonly controllers?: readonly Controller[]
-  /** The clock of requests, controllers and renewals. */
-  readonly clock?: Clock
-  /** The store to use, instead of the configured one. It is not closed: others may use it, too. */
-  readonly store?: Store
-  /** Bytes of available memory, which bound the store and the caches. */
-  readonly memory?: number
-  /** Other times of KMS plugins than the usual ones, for tests. */
-  readonly kmsTimes?: KmsTimes
-  /** Wrappers of request handling, for tests. */
-  readonly surroundings?: PortParts['surroundings']
-  /** Resolves the names of nodes and endpoints, instead of the system's resolver. */
-  readonly resolveName?: DestinationsParts['resolve']
-  /** The faults to inject. */
-  readonly faults?: PortParts['faults']
-  /** Further endpoints, for tests. */
-  readonly endpoints?: PortParts['endpoints']
-  /** Receives the audit events, beside the log and the webhook. */
-  readonly auditWatcher?: AuditSink
-  /** Flags with their values, for `/flagz`; without them that path does not exist. */
-  readonly flags?: PortParts['flags']
-  /** The other processes that are one server with this one. */
-  readonly siblings?: Siblings
-}
 
 /** Opens the store, loads it, creates the bootstrap objects, and listens. */
 export async function startServer(given: Config, parts: StartParts = {}): Promise<Server> {
@@ -128,21 +79,12 @@ export async function startServer(given: Config, parts: StartParts = {}): Promis
   }
 }
 
-type Close = () => Promise<void>
-
-type Assembly = StartParts & {
-  /** Registers a function that closes a part. */
-  readonly onClose: (close: Close) => void
-  /** Closes all parts, the last one first. */
-  readonly closeAll: Close
-}
-
 /** How a server is composed, from the configuration up to the port and the controllers. */
 async function assemble(config: Config, assembly: Assembly): Promise<Server> {
-  const began = performance.now()
+  const began = monotonicMs()
   const configured = await readConfiguration(config, assembly)
   const stored = await openStorage(configured)
-  const core = openComponents(stored)
+  const core = await openComponents(stored)
   const access = await openAccess(core)
   const api = await openApi(core, access)
   const customKinds = await prepareObjects(core, access, api)
@@ -155,7 +97,7 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   await duties.runner.takePart()
   assembly.onClose(() => duties.runner.ended())
   const { data, client, clientFor, ending, log } = core
-  log.info({ address: url, startedInMs: Math.round(performance.now() - began) }, 'ready')
+  log.info({ address: url, startedInMs: Math.round(monotonicMs() - began) }, 'ready')
   return new RunningServer({
     ...core,
     url,
@@ -167,124 +109,51 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
       opened.lifecycle.isLeaving = true
     },
     endComponents: () => ending.abort(),
-    tellOthers: () => Promise.allSettled([api.network.retire(), ...identityLeases.map(lease => lease.remove(client))]),
+    tellOthers: () => Promise.allSettled([api.network?.retire(), ...identityLeases.map(lease => lease.remove(client))]),
     closeAll: assembly.closeAll,
   })
 }
 
-/** Reads and checks the whole configuration before anything is opened. */
-async function readConfiguration(config: Config, assembly: Assembly) {
-  const { clock = systemClock } = assembly
-  const releases = releasesOf(config)
-  const gate = await gatesOf(config, releases)
-  const kinds = await kindsOf(config, releases, gate)
-  const { siblings } = assembly
-  const format = config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json')
-  const log = createLog(config.logLevel, format, siblings && { process: siblings.number })
-  logStart(config, log)
-  // About the configuration, which is that of all processes.
-  const warn = (message: string) => (siblings && !siblings.isFirst ? undefined : log.warn({}, message))
-  warnOfNamedFiles(config, warn)
-  const files = readOwnFiles(config)
-  const podRanges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
-  const admissionSettings = await readSettings(config, gate, warn)
-  const auditor = await auditorOf(config, { log, clock, siblings, watcher: assembly.auditWatcher })
-  if (auditor) assembly.onClose(() => auditor.close())
-  const tracer = await tracerOf(config, { log, clock })
-  if (tracer) assembly.onClose(() => tracer.close())
-  return {
-    config,
-    assembly,
-    clock,
-    now: () => new Date(clock.now()),
-    gate,
-    releases,
-    kinds,
-    log,
-    warn,
-    files,
-    podRanges,
-    admissionSettings,
-    auditor,
-    tracer,
-  }
-}
-type Configured = Awaited<ReturnType<typeof readConfiguration>>
-
-function releasesOf(config: Config): Releases {
-  try {
-    return readReleases(config)
-  } catch (error) {
-    throw error instanceof ReleaseError ? new ConfigError(`--emulated-version: ${error.message}`) : error
-  }
-}
-
-async function kindsOf(config: Config, releases: Releases, gate: (name: string) => boolean): Promise<KindsOfServer> {
-  try {
-    return await servedKinds({ ...config, releases, gate })
-  } catch (error) {
-    throw error instanceof RuntimeConfigError ? new ConfigError(`--runtime-config: ${error.message}`) : error
-  }
-}
-
-/** The gates; their stages in earlier releases are loaded only for one that is emulated. */
-async function gatesOf({ featureGates }: Config, releases: Releases): Promise<(name: string) => boolean> {
-  const isCurrent = releases.emulated === CURRENT_RELEASE
-  return readFeatureGates(featureGates, isCurrent ? { releases } : (await import('./former-gates.ts')).gateOptions(releases))
-}
-
-/** Opens the audit where there is one: the others do not load its code. */
-async function auditorOf(config: Config, parts: AuditParts): Promise<Auditor | undefined> {
-  return isAudited(config.audit) ? (await import('./audit/open-audit.ts')).openAudit(config, parts) : undefined
-}
-
-/** Opens the export of traces where there is one: the others do not load its code. */
-async function tracerOf(config: Config, parts: TracingParts): Promise<Tracer | undefined> {
-  return config.tracingConfigFile === undefined ? undefined : (await import('./tracing/open-tracing.ts')).openTracing(config, parts)
-}
-
-function logStart(config: Config, log: Log): void {
-  log.info(
-    {
-      version: VERSION,
-      node: process.version,
-      pid: process.pid,
-      address: `${config.host}:${config.port}`,
-      data: { memory: 'in memory', embedded: config.dataDir, etcd: config.etcdServers.join(',') }[config.store],
-      settings: changedSettings(config),
-    },
-    'starting',
-  )
+/** The network of Services: a server without them does not load its code. */
+async function networkOf(context: ServerContext, options: { readonly repairs: boolean }): Promise<ServiceNetwork> {
+  return (await import('./network/service-network.ts')).openServiceNetwork(context, options)
 }
 
 /** Opens the store with its caches, and the keys and certificates of the server. */
 async function openStorage(configured: Configured) {
-  const { config, assembly, clock, now, gate, log, warn, files } = configured
+  const { config, assembly, clock, now, gate, log, warn, files, egress } = configured
   const { store: given, kmsTimes, memory = availableMemory(), siblings, onClose } = assembly
-  const catalog = catalogOf(configured)
+  const catalog = new Catalog(configured.resources.served, configured.resources.unserved)
   if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, warn)
-  const data = await openData(config, { given, siblings, files, catalog, log, clock, gate, kmsTimes, memory, onClose })
+  const { onCompaction } = assembly.workspace ?? {}
+  const data = await openData(config, {
+    given,
+    siblings,
+    files,
+    egress,
+    catalog,
+    log,
+    clock,
+    gate,
+    kmsTimes,
+    memory,
+    onCompaction,
+    onClose,
+  })
   const { store, caches } = data
   const hasReplicas = Boolean(store.isShared) && (config.store !== 'embedded' || !siblings)
   const directory = config.store === 'memory' ? undefined : config.dataDir
   const names = certificateNames(config)
-  const certificates = await OwnCertificates.open({ directory, store, hasReplicas, siblings, names }, now())
+  const certificates =
+    assembly.workspace?.certificates ??
+    (await OwnCertificates.open({ directory, store, hasReplicas, siblings, names }, now(), assembly.machine?.keys))
   return { ...configured, catalog, data, store, hasReplicas, siblings, caches, certificates }
 }
 type Stored = Awaited<ReturnType<typeof openStorage>>
 
-/** The resources of all kinds; those of kinds that are turned off are known to the server alone. */
-function catalogOf({ config, assembly, kinds, releases }: Configured): Catalog {
-  const { served, unserved } = kinds
-  const others = [...kindsOfNodes(config), ...(assembly.kinds ?? [])]
-  const resources = resourcesOf([...served, ...others, ...unserved], config.groupDomain, releases)
-  const count = served.length + others.length
-  return new Catalog(resources.slice(0, count), resources.slice(count))
-}
-
 /** Creates the clients of the server's own components and the runner of its controllers. */
-function openComponents(stored: Stored) {
-  const { config, assembly, clock, now, gate, log, catalog, store, hasReplicas, siblings, caches } = stored
+async function openComponents(stored: Stored) {
+  const { config, assembly, clock, now, gate, log, egress, catalog, store, hasReplicas, siblings, caches } = stored
   const { groupDomain } = config
   const ending = new AbortController()
   const { signal } = ending
@@ -315,7 +184,12 @@ function openComponents(stored: Stored) {
     await controllers.idle()
   })
   const client = clientFor(serverIdentity())
-  const destinations = openDestinations(config, { client, listening: () => listening.peek(), resolve: assembly.resolveName })
+  const destinations = await openDestinations(config, {
+    client,
+    dial: egress.cluster,
+    listening: () => listening.peek(),
+    resolve: assembly.resolveName,
+  })
   const context: ServerContext = {
     config,
     store,
@@ -326,6 +200,7 @@ function openComponents(stored: Stored) {
     clientFor,
     run: controllers.run,
     destinations,
+    egress,
     gate,
     releases: stored.releases,
     now,
@@ -350,7 +225,7 @@ function openComponents(stored: Stored) {
     listening,
   }
 }
-type Core = ReturnType<typeof openComponents>
+type Core = Awaited<ReturnType<typeof openComponents>>
 type Listening = { readonly address: string; readonly port: number }
 
 /** Opens authentication and authorization. */
@@ -364,6 +239,8 @@ async function openAccess(core: Core) {
     log,
     onLegacyUse: noteTokenUse(context),
     metrics,
+    egress: context.egress,
+    gate,
     now: () => clock.now(),
     signal,
   })
@@ -375,9 +252,9 @@ type AccessParts = Awaited<ReturnType<typeof openAccess>>
 
 /** Opens the parts of a write and the registry over all of them. */
 async function openApi(core: Core, { authentication, authorization }: AccessParts) {
-  const { config, assembly, context, catalog, store, caches, certificates, files, data, client, reader, gate, now, log, signal } = core
+  const { config, assembly, context, catalog, store, caches, certificates, files, data, client, reader, gate, now, signal } = core
   const { groupDomain } = config
-  const network = await openServiceNetwork(context)
+  const network = client.findNamed('', 'v1', 'services') ? await networkOf(context, { repairs: !assembly.workspace }) : undefined
   const notes = store.isShared ? (await import('./admission/quota-notes.ts')).quotaNotes(store, caches) : undefined
   const quota = quotaParts({ client, reader, groupDomain, gate, now, notes })
   const admission = await openAdmission(context, {
@@ -387,18 +264,19 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
     authorization,
     quota,
   })
-  const transcoder = new WorkerTranscoder()
-  assembly.onClose(() => transcoder[Symbol.asyncDispose]())
-  const validator = new WorkerValidator({ groupDomain, featureGates: config.featureGates, releases: core.releases })
-  assembly.onClose(() => validator[Symbol.asyncDispose]())
-  const commands = nodeCommands(client, log)
+  const threads = assembly.workspace?.threads ?? (assembly.machine ? undefined : openThreads(core))
+  const server = () => {
+    const { address, port } = core.listening.get()
+    return { host: localHost(address), port }
+  }
+  const commands = nodeCommands({ ...context, client, server })
   assembly.onClose(() => commands.close())
   const writers = new Writers()
   const registry = createRegistry({
     store,
     caches,
     writers,
-    allocations: network.allocations,
+    ...(network && { allocations: network.allocations }),
     admission: admission.chain,
     connect: nodeConnections({
       client,
@@ -407,9 +285,8 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
       commands,
       signal,
     }),
-    transcoder,
-    validator,
-    newUid: randomUUID,
+    ...threads,
+    newUid: newUuid,
     randomSuffix,
     find: (group, version, plural) => catalog.find(group, version, plural),
     findKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
@@ -434,18 +311,31 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
 }
 type Api = Awaited<ReturnType<typeof openApi>>
 
+function openThreads({ config, assembly, releases }: Core): Threads {
+  const { groupDomain, featureGates } = config
+  const transcoder = new WorkerTranscoder()
+  assembly.onClose(() => transcoder[Symbol.asyncDispose]())
+  const validator = new WorkerValidator({ groupDomain, featureGates, releases })
+  assembly.onClose(() => validator[Symbol.asyncDispose]())
+  return { transcoder, validator }
+}
+
 /** Creates and loads the objects that must exist before a request is answered. */
 async function prepareObjects(core: Core, { authentication, authorization }: AccessParts, { network, aggregation, hooks }: Api) {
-  const { context, caches, certificates, client, data } = core
+  const { assembly, context, caches, certificates, client, data } = core
+  const isPrepared = assembly.workspace?.isPrepared ?? false
   const [customKinds] = await Promise.all([
     hooks.track(['start-apiextensions-informers', 'start-apiextensions-controllers', 'crd-informer-synced'], startCustomKinds(context)),
     data.claimed,
     certificates.current.saved,
     authentication.saved,
-    hooks.track(['start-service-ip-repair-controllers'], network.prepare()),
-    authorization.prepare(),
+    hooks.track(['start-service-ip-repair-controllers'], network?.prepare()),
+    authorization.prepare({ isPrepared }),
     hooks.track(AGGREGATION_HOOKS, aggregation.followed),
-    hooks.track(['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'], bootstrap(client)),
+    hooks.track(
+      ['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'],
+      isPrepared ? undefined : bootstrap(client),
+    ),
   ])
   // From here on the server relies on objects that another server was first to create.
   await hooks.track(['generic-apiserver-start-informers', 'start-apiserver-admission-initializer', 'storage-readiness'], caches.fresh())
@@ -466,6 +356,7 @@ function openDuties(core: Core, { authentication }: AccessParts, { quota, comman
     commands,
     nodeRanges: core.podRanges,
     schedulerMetrics,
+    schedulerSettings: core.schedulerSettings,
   })
   const { groupDomain } = config
   const clientFor = core.guardedClientFor
@@ -497,7 +388,7 @@ type Opened = {
 }
 
 /** Opens the port: from here on requests are answered. */
-async function openListener({ core, access, api, duties, customKinds, lifecycle }: Opened): Promise<Listener> {
+async function openListener({ core, access, api, duties, customKinds, lifecycle }: Opened): Promise<Port> {
   const { config, assembly, files, certificates, controllers, data, store, caches, clock } = core
   const { aggregation, trust } = api
   const listener = await openPort(core.context, {
@@ -523,7 +414,12 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
       trust.take(publishedProxies(config, files, renewed))
     },
     surroundings: assembly.surroundings ?? {},
+    listen: assembly.machine?.listen,
+    front: assembly.front,
+    authority: adminCredentials(files, certificates).ca,
+    keepsCertificates: !assembly.workspace,
     faults: assembly.faults,
+    around: assembly.around,
     endpoints: assembly.endpoints ?? [],
     flags: assembly.flags,
     isLeaving: () => lifecycle.isLeaving,
@@ -534,6 +430,8 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
       ...duties.schedulerMetrics.families(),
       ...core.clientMetrics.families(),
       ...aggregation.registrations.metrics.families(),
+      ...(core.egress.metrics?.families() ?? []),
+      ...(assembly.families?.() ?? []),
     ],
     clock,
     onClose: assembly.onClose,
@@ -542,7 +440,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
   return listener
 }
 
-type Listened = Opened & { readonly listener: Listener }
+type Listened = Opened & { readonly listener: Port }
 
 /** Starts the components that the first clients rely on, and waits for them. Returns the leases that other servers know this one by. */
 async function startComponents({
@@ -553,22 +451,28 @@ async function startComponents({
   listener,
   url,
 }: Listened & { readonly url: string }): Promise<readonly IdentityLease[]> {
-  const { config, catalog, caches, client, controllers, hasReplicas, siblings, files, certificates } = core
+  const { config, assembly, catalog, caches, client, controllers, hasReplicas, siblings, files, certificates } = core
   const { groupDomain } = config
   const { hooks } = api
   // The processes of a server have one address and one identity.
   const isKnown = siblings?.isFirst ?? true
+  // The objects about the server itself are of no use in a workspace, which has no port, no replicas and no certificates.
+  const isPublished = client.find(ConfigMap) !== undefined && !assembly.workspace
+  const isPrepared = assembly.workspace?.isPrepared ?? false
   await Promise.all([
     duties.runner.startFirst(),
-    hooks.track(['bootstrap-controller', 'start-kubernetes-service-cidr-controller'], api.network.start(listener.address)),
-    hooks.track(['rbac/bootstrap-roles'], access.authorization.start()),
-    hooks.track(['priority-and-fairness-config-producer'], ensureFlowControl({ caches, client, groupDomain })),
+    hooks.track(
+      ['bootstrap-controller', 'start-kubernetes-service-cidr-controller'],
+      isPrepared ? undefined : api.network?.start(listener.address),
+    ),
+    hooks.track(['rbac/bootstrap-roles'], isPrepared ? undefined : access.authorization.start()),
+    hooks.track(['priority-and-fairness-config-producer'], isPrepared ? undefined : ensureFlowControl({ caches, client, groupDomain })),
     hooks.track(
       ['kube-apiserver-autoregistration', 'autoregister-completion'],
-      ensureApiServices({ catalog, caches, client, groupDomain }),
+      isPrepared ? undefined : ensureApiServices({ catalog, caches, client, groupDomain }),
     ),
-    hooks.track(['start-legacy-token-tracking-controller'], controllers.run(legacyTokenTracking).idle()),
-    hooks.track(['start-cluster-authentication-info-controller'], controllers.run(api.trust.controller).idle()),
+    hooks.track(['start-legacy-token-tracking-controller'], isPublished ? controllers.run(legacyTokenTracking).idle() : undefined),
+    hooks.track(['start-cluster-authentication-info-controller'], isPublished ? controllers.run(api.trust.controller).idle() : undefined),
     config.kubeconfig === undefined
       ? undefined
       : writeKubeconfig(config.kubeconfig, { server: url, ...adminCredentials(files, certificates), name: config.contextName }),
@@ -589,7 +493,7 @@ function startOthers({ core, api, customKinds, duties, listener }: Listened): Pr
     await api.aggregation.start(api.components)
     await duties.runner.startOthers()
   }
-  const started = new Promise(setImmediate).then(start).catch(data.fail)
+  const started = new Promise<void>(nextIteration).then(start).catch(data.fail)
   assembly.onClose(() => started)
   return started
 }

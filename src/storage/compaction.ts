@@ -10,7 +10,7 @@ export type CompactionPolicy = {
    * store has some 10 MB in memory; a server that writes faster keeps a shorter time rather than growing with its load.
    */
   readonly maxRevisions?: number
-  /** How often to check; default a twentieth of the age, at most 5 seconds. */
+  /** How often to check; default a twentieth of the age, at most 5 seconds. Infinity: only in a hurry. */
   readonly everyMs?: number
   /** Whether the store has so little space left that history is given up before its time. */
   readonly isPressed?: () => boolean
@@ -96,7 +96,7 @@ class Compaction implements RunningCompaction {
       if (!this.#stopped) this.#onError(error)
     }
     this.#isLooking = false
-    if (this.#stopped) return
+    if (this.#stopped || this.#everyMs === Number.POSITIVE_INFINITY) return
     const look = () => {
       this.#looking = this.#look()
     }

@@ -1,4 +1,5 @@
 /** Watches of a local store: catch up by reading history in chunks, then live batches pushed by commits. */
+import { nextIteration } from '../lib/environment.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type Batch, type Event, type Revision, StoreUnavailable } from './store.ts'
 
@@ -123,7 +124,7 @@ class Watch implements AsyncIterableIterator<Batch> {
     this.#queuedEvents = this.#queuedBytes = 0
     if (this.#waiters.length === 0) return
     this.#reading = true
-    setImmediate(() => this.#catchUp())
+    nextIteration(() => this.#catchUp())
   }
 
   end(): void {
@@ -196,7 +197,7 @@ class Watch implements AsyncIterableIterator<Batch> {
     if (batch.revision > from) this.#waiters.shift()!.resolve({ done: false, value: batch })
     if (this.#state !== 'behind') return
     this.#reading = true
-    setImmediate(() => this.#catchUp())
+    nextIteration(() => this.#catchUp())
   }
 
   #fail(error: unknown): void {

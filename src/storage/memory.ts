@@ -1,5 +1,6 @@
 /** The whole database in memory, for tests and for serving without a disk. */
 import { type Clock, systemClock } from '../lib/clock.ts'
+import { nextIteration } from '../lib/environment.ts'
 import { deadlineOf, Expiry } from './expiry.ts'
 import { Feed } from './feed.ts'
 import { History, type KeyState } from './history.ts'
@@ -94,7 +95,7 @@ export class MemoryStore implements Store, AsyncDisposable {
       if (!dropped) return
       for (const { key, state } of dropped) this.#bytes -= bytesIn(key, state)
       this.#quota.freed()
-      await new Promise(setImmediate)
+      await new Promise<void>(nextIteration)
     }
   }
 

@@ -37,6 +37,8 @@ export type ObjectChecks = {
   readonly warn?: (text: string) => void
   /** Whether only the status was written: then the schema is only applied to the status. */
   readonly subresource?: 'status' | undefined
+  /** Whether the object may hold so much that others have to run during one kind of checks. */
+  readonly isLarge?: boolean | undefined
 }
 
 /**
@@ -46,12 +48,12 @@ export type ObjectChecks = {
 export function* validateObject(
   structural: Structural,
   object: JsonObject,
-  { budget, old, found: before = [], also = [], warn, subresource }: ObjectChecks,
+  { budget, old, found: before = [], also = [], warn, subresource, isLarge }: ObjectChecks,
 ): FieldErrors {
   yield* compileRules(structural, object, budget)
   const correlation = old && new Correlation(structural, object, old)
   let isBlocked = before.some(blocksRules)
-  for (const error of validateShape(structural, object, { budget, old, correlation, also, subresource })) {
+  for (const error of validateShape(structural, object, { budget, old, correlation, also, subresource, isLarge })) {
     if (error && blocksRules(error)) isBlocked = true
     yield error
   }
@@ -60,17 +62,17 @@ export function* validateObject(
   else yield* evaluateRules(structural, object, { budget, old, correlation, warn })
 }
 
-type ShapeChecks = Pick<ObjectChecks, 'budget' | 'old' | 'subresource'> & {
+type ShapeChecks = Pick<ObjectChecks, 'budget' | 'old' | 'subresource' | 'isLarge'> & {
   readonly also: readonly FieldError[]
   readonly correlation: Correlation | undefined
 }
 
 /** All checks but the rules. */
 function* validateShape(structural: Structural, object: JsonObject, checks: ShapeChecks): FieldErrors {
-  const { budget, old, correlation, also, subresource } = checks
+  const { budget, old, correlation, also, subresource, isLarge } = checks
   const root = refTo<JsonObject>(object)
   if (subresource === 'status') yield* validateStatus(structural, object, checks)
-  else yield* validateValue(structural, object, root, { budget, old: correlation })
+  else yield* validateValue(structural, object, root, { budget, old: correlation, isLarge })
   yield* also
   if (subresource !== 'status') yield* validateEmbedded(structural, object, root)
   yield undefined
@@ -78,11 +80,11 @@ function* validateShape(structural: Structural, object: JsonObject, checks: Shap
   yield undefined
 }
 
-function* validateStatus(structural: Structural, object: JsonObject, { budget, correlation }: ShapeChecks): FieldErrors {
+function* validateStatus(structural: Structural, object: JsonObject, { budget, correlation, isLarge }: ShapeChecks): FieldErrors {
   const schema = structural.properties.get('status')
   if (schema === undefined || !Object.hasOwn(object, 'status')) return
   const old = correlation?.key('status') ?? null
-  yield* validateValue(schema, object.status!, refTo(object.status, 'status'), { budget, old })
+  yield* validateValue(schema, object.status!, refTo(object.status, 'status'), { budget, old, isLarge })
 }
 
 const blocksRules = ({ reason }: FieldError): boolean => BLOCKING.has(reason)

@@ -4,6 +4,7 @@ import test from 'node:test'
 import fc from 'fast-check'
 import { validateObject, validateValue } from '../../test/kits/structural.ts'
 import { deepEqual, type Json, type JsonObject } from '../lib/json-value.ts'
+import { Budget } from '../schema/budget.ts'
 import { refTo } from '../schema/refs.ts'
 import { Correlation } from './correlation.ts'
 import { conformObject } from './custom-object.ts'
@@ -12,6 +13,7 @@ import { dropNulls, prune } from './prune.ts'
 import { publishedSchema } from './published.ts'
 import { compileSchema, type JsonSchema } from './schema.ts'
 import { typeOf } from './type-of.ts'
+import * as validate from './validate.ts'
 
 const NAMES = ['a', 'b', '__proto__', 'constructor', 'metadata', 'kind', '']
 const name = fc.constantFrom(...NAMES)
@@ -159,6 +161,25 @@ test('what is stored may stay, and an update says no more than a create', () => 
         assert.deepEqual(validateValue(structural, described, refTo({}), described), [])
     }),
   )
+})
+
+test('stops change nothing about what is found', () => {
+  fc.assert(
+    fc.property(root, object, object, (structural, value, old) => {
+      const found = (stored: Json | undefined, isLarge: boolean) => validateValue(structural, value, refTo({}), stored, isLarge)
+      assert.deepEqual(found(undefined, true), found(undefined, false))
+      assert.deepEqual(found(old, true), found(old, false))
+    }),
+  )
+})
+
+test('others may run while a large value is validated', () => {
+  const structural = compileSchema({ type: 'object', properties: { list: { type: 'array', items: { type: 'string' } } } })
+  const value = { list: Array.from({ length: 20_000 }, () => 'x') }
+  const stops = (isLarge: boolean) =>
+    [...validate.validateValue(structural, value, refTo({}), { budget: new Budget(), isLarge })].filter(found => found === undefined)
+  assert.equal(stops(false).length, 1)
+  assert.ok(stops(true).length >= 10)
 })
 
 test('what is called unchanged is equal, but for the order of keyed lists', () => {

@@ -1,10 +1,11 @@
 /** Removes parts of a custom object that decoding leaves out: fields its schema does not know, and nulls where the schema allows none. */
 import { compareText } from '../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { memberSchema, type Structural } from './schema.ts'
 
 export type PruneOptions = {
-  /** Takes `unknown field "spec.foo"` for each field left out, in the order of their paths. */
+  /** Takes `unknown field "spec.foo"` for each field left out, in the order of their paths; of very many, for the first. */
   readonly problems?: string[]
   /** Whether the value is a whole object, whose `apiVersion`, `kind` and `metadata` need no schema. Default true. */
   readonly root?: boolean
@@ -62,7 +63,7 @@ function pruneMember(schema: Structural | undefined, key: string, member: Json, 
   if (described ? typeof member !== 'object' : keep) return member
   const { path, unknown } = walk
   if (!described) {
-    if (!META.has(key) || walk.depth > 0) unknown?.push(memberPath(path, key))
+    if (unknown && unknown.length < LIMITS.unknownFields && (!META.has(key) || walk.depth > 0)) unknown.push(memberPath(path, key))
     return undefined
   }
   if (unknown) walk.path = memberPath(path, key)

@@ -11,18 +11,17 @@ export type Publishing = {
 }
 
 /** The definition of a custom kind, without the kinds it stands for. */
-export function publishedSchema(structural: Structural, publishing: Publishing): JsonObject {
+export function publishedSchema(described: Pick<Structural, 'source' | 'preserve'>, publishing: Publishing): JsonObject {
   // Clients of version 2 take any property for the only ones there are: where anything may be, nothing is said.
-  if (publishing.version === 2 && structural.preserve) return { type: 'object' }
-  const schema = publish(structural.source, publishing)
+  if (publishing.version === 2 && described.preserve) return { type: 'object' }
+  const schema = publish(described.source, publishing)
   addEnvelope(schema, publishing)
   return schema
 }
 
 function publish(source: JsonSchema, publishing: Publishing): JsonObject {
   const said = publishing.version === 2 ? expressibleInV2(source) : withEitherSaid(source)
-  const out: JsonObject = {}
-  for (const key of KEYWORDS) if (isSaid(said[key] as Json | undefined)) out[key] = said[key] as Json
+  const out = saidKeywords(said)
   for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (said[key]?.length) out[key] = said[key].map(part => publishNested(part))
   if (said.not) out['not'] = publishNested(said.not)
   if (isObject(said.items)) out['items'] = publish(said.items as JsonSchema, publishing)
@@ -39,8 +38,7 @@ function publish(source: JsonSchema, publishing: Publishing): JsonObject {
 
 /** Schemas that only restrict values are published as they are. */
 function publishNested(source: JsonSchema): JsonObject {
-  const out: JsonObject = {}
-  for (const key of KEYWORDS) if (isSaid(source[key] as Json | undefined)) out[key] = source[key] as Json
+  const out = saidKeywords(source)
   for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (source[key]?.length) out[key] = source[key].map(publishNested)
   if (source.not) out['not'] = publishNested(source.not)
   if (isObject(source.items)) out['items'] = publishNested(source.items as JsonSchema)
@@ -81,6 +79,21 @@ const KEYWORDS = [
   'x-kubernetes-validations',
 ] as const satisfies readonly (keyof JsonSchema)[]
 
+const POSITIONS: ReadonlyMap<string, number> = new Map(KEYWORDS.map((key, i) => [key, i]))
+
+/** The keywords that a schema says something with, in their order. Most have one or two, so those of the schema are visited. */
+function saidKeywords(schema: JsonSchema): JsonObject {
+  const said: number[] = []
+  for (const key of Object.keys(schema)) {
+    const position = POSITIONS.get(key)
+    if (position !== undefined && isSaid(schema[key as (typeof KEYWORDS)[number]] as Json | undefined)) said.push(position)
+  }
+  if (said.length > 1) said.sort((a, b) => a - b)
+  const out: JsonObject = {}
+  for (const position of said) out[KEYWORDS[position]!] = schema[KEYWORDS[position]!] as Json
+  return out
+}
+
 const isSaid = (value: Json | undefined): boolean =>
   value !== undefined && value !== null && value !== false && value !== '' && !(Array.isArray(value) && value.length === 0)
 
@@ -95,6 +108,7 @@ function withEitherSaid(source: JsonSchema): JsonSchema {
 
 /** Clients of version 2 know no alternatives and no null, and take a description for complete. */
 function expressibleInV2(source: JsonSchema): JsonSchema {
+  if (isExpressibleInV2(source)) return source
   const { allOf: _, anyOf: __, oneOf: ___, not: ____, default: _____, ...said } = source
   const keeps = said['x-kubernetes-preserve-unknown-fields'] === true
   const { items, properties, type, nullable, ...rest } = said
@@ -109,6 +123,23 @@ function expressibleInV2(source: JsonSchema): JsonSchema {
     required,
   }
 }
+
+/** Whether a schema is published in version 2 as it is, which most are: copying each would take most of the time. */
+function isExpressibleInV2(source: JsonSchema): boolean {
+  for (const key of Object.keys(source)) if (CHANGED_IN_V2.has(key)) return false
+  return source.type !== 'array' || source.items !== undefined
+}
+
+const CHANGED_IN_V2: ReadonlySet<string> = new Set([
+  'allOf',
+  'anyOf',
+  'oneOf',
+  'not',
+  'default',
+  'nullable',
+  'required',
+  'x-kubernetes-preserve-unknown-fields',
+] as const satisfies readonly (keyof JsonSchema)[])
 
 /** A value that may be null may as well be absent. */
 function requiredInV2({ required = [], properties, additionalProperties }: JsonSchema, open: boolean): readonly string[] {

@@ -119,6 +119,8 @@ export type Contents = {
   readonly rules: boolean
   /** Rules of schemas within `allOf`, which count where there are others. */
   readonly nestedRules: boolean
+  /** All of these as one number. */
+  readonly bits: number
 }
 
 /** Compiles a schema; one that is missing allows anything and describes nothing. */
@@ -134,20 +136,28 @@ function compile(schema: JsonSchema | undefined, patterns: Patterns): Structural
   const properties = propertiesOf(source, patterns)
   const items = isObject(source.items) ? compile(source.items as JsonSchema, patterns) : undefined
   const additional = additionalOf(source, patterns)
-  const parts = [...properties.values(), ...(items ? [items] : []), ...(typeof additional === 'object' ? [additional] : [])]
   const rules = list(source['x-kubernetes-validations'])
   const listType = source['x-kubernetes-list-type']
   const intOrString = source['x-kubernetes-int-or-string'] === true
   const types = intOrString ? INT_OR_STRING : source.type ? [source.type] : ANY_TYPE
   const embedded = source['x-kubernetes-embedded-resource'] === true
   const limits = limitsOf(source, types, patterns)
+  let contents = (embedded ? EMBEDDED : 0) | (listType === 'set' || listType === 'map' ? LISTS : 0) | (rules.length > 0 ? RULES : 0)
+  for (const part of limits.allOf) if (part.has.rules || part.has.nestedRules) contents |= NESTED_RULES
+  if (items) contents |= contentsOf(items)
+  if (typeof additional === 'object') contents |= contentsOf(additional)
+  let defaulted: [string, Structural][] | undefined
+  for (const [name, part] of properties) {
+    contents |= contentsOf(part)
+    if (part.default !== undefined) (defaulted ??= []).push([name, part])
+  }
   return Object.freeze({
     source,
     types,
     nullable: source.nullable === true,
     default: source.default ?? undefined,
     properties,
-    defaulted: shared([...properties].filter(([, part]) => part.default !== undefined)),
+    defaulted: defaulted ?? NOTHING,
     additional,
     items,
     preserve: source['x-kubernetes-preserve-unknown-fields'] === true,
@@ -158,13 +168,7 @@ function compile(schema: JsonSchema | undefined, patterns: Patterns): Structural
     atomicMap: source['x-kubernetes-map-type'] === 'atomic',
     limits,
     rules,
-    has: sharedContents({
-      defaults: parts.some(part => part.default !== undefined || part.has.defaults),
-      embedded: embedded || parts.some(part => part.has.embedded),
-      lists: listType === 'set' || listType === 'map' || parts.some(part => part.has.lists),
-      rules: rules.length > 0 || parts.some(part => part.has.rules),
-      nestedRules: limits.allOf.some(part => part.has.rules || part.has.nestedRules) || parts.some(part => part.has.nestedRules),
-    }),
+    has: CONTENTS[contents]!,
   })
 }
 
@@ -176,25 +180,38 @@ export function memberSchema(schema: Structural, key: string): Structural | unde
 const ANY_TYPE: readonly string[] = Object.freeze([])
 const INT_OR_STRING: readonly string[] = Object.freeze(['integer', 'string'])
 
-const contents = new Map<string, Contents>()
+const DEFAULTS = 1
+const EMBEDDED = 2
+const LISTS = 4
+const RULES = 8
+const NESTED_RULES = 16
 
-/** There are only so many combinations, and many schemas. */
-function sharedContents(found: Contents): Contents {
-  const key = Object.values(found).join()
-  const known = contents.get(key)
-  if (known === undefined) contents.set(key, found)
-  return known ?? found
-}
+/** There are only so many combinations, and many schemas: each is one object, at the sum of its bits. */
+const CONTENTS: readonly Contents[] = Array.from({ length: 2 * NESTED_RULES }, (_, bits) =>
+  Object.freeze({
+    defaults: (bits & DEFAULTS) !== 0,
+    embedded: (bits & EMBEDDED) !== 0,
+    lists: (bits & LISTS) !== 0,
+    rules: (bits & RULES) !== 0,
+    nestedRules: (bits & NESTED_RULES) !== 0,
+    bits,
+  }),
+)
+
+/** The bits of a part for the schema around it. */
+const contentsOf = ({ default: fallback, has }: Structural): number => (fallback === undefined ? has.bits : has.bits | DEFAULTS)
 
 /** Most schemas of a large definition set no limits: they share one object that says so. */
 function limitsOf(source: JsonSchema, types: readonly string[], patterns: Patterns): Limits {
-  if (!LIMITING.some(key => source[key] !== undefined)) return (noLimits ??= readLimits({}, ANY_TYPE, patterns))
-  return readLimits(source, types, patterns)
+  // Most have one or two keywords, so those of the schema are visited.
+  for (const key of Object.keys(source))
+    if (LIMITING.has(key) && source[key as keyof JsonSchema] !== undefined) return readLimits(source, types, patterns)
+  return (noLimits ??= readLimits({}, ANY_TYPE, patterns))
 }
 
 let noLimits: Limits | undefined
 
-const LIMITING = [
+const LIMITING: ReadonlySet<string> = new Set([
   'format',
   'maximum',
   'minimum',
@@ -213,7 +230,7 @@ const LIMITING = [
   'anyOf',
   'oneOf',
   'not',
-] as const satisfies readonly (keyof JsonSchema)[]
+] as const satisfies readonly (keyof JsonSchema)[])
 
 function readLimits(source: JsonSchema, types: readonly string[], patterns: Patterns): Limits {
   const compileEach = (schemas: readonly JsonSchema[] | undefined) => list(schemas).map(each => compile(each, patterns))
@@ -248,9 +265,10 @@ function patternOf(text: string, patterns: Patterns): Pattern {
 }
 
 function propertiesOf({ properties }: JsonSchema, patterns: Patterns): ReadonlyMap<string, Structural> {
-  return isObject(properties)
-    ? new Map(Object.entries(properties as { [name: string]: JsonSchema }).map(([name, schema]) => [name, compile(schema, patterns)]))
-    : NO_PROPERTIES
+  if (!isObject(properties)) return NO_PROPERTIES
+  const compiled = new Map<string, Structural>()
+  for (const name of Object.keys(properties)) compiled.set(name, compile(properties[name] as JsonSchema, patterns))
+  return compiled
 }
 const NO_PROPERTIES: ReadonlyMap<string, Structural> = new Map()
 
@@ -263,7 +281,6 @@ function list<T>(value: readonly T[] | undefined): readonly T[] {
   return Array.isArray(value) ? value : NOTHING
 }
 const NOTHING: readonly never[] = Object.freeze([])
-const shared = <T>(list: readonly T[]): readonly T[] => (list.length === 0 ? NOTHING : list)
 
 /** Limits are doubles to kube-apiserver too: one beyond 2^53 is as near as a double comes. */
 function number(value: number | bigint | undefined): number | undefined {

@@ -1,6 +1,6 @@
 /** Validates a value against its schema, with the errors of Kubernetes in its order. */
 import { goJson, goQuote } from '../lib/go-text.ts'
-import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { Json, JsonObject } from '../lib/json-value.ts'
 import type { Budget } from '../schema/budget.ts'
 import { type FieldErrors, pathOf, type Ref } from '../schema/refs.ts'
 import { Correlation } from './correlation.ts'
@@ -27,18 +27,29 @@ export type ValidateOptions = {
   readonly budget: Budget
   /** The stored value, null where there was none: unchanged parts may stay as wrong as they were. */
   readonly old?: Json | Correlation | undefined
+  /** Whether the value may hold so much that others have to run meanwhile. */
+  readonly isLarge?: boolean | undefined
 }
 
 /** Yields the errors that the keywords of a schema find in a value. Field paths begin at `at`, whose value does not matter. */
-export function* validateValue(structural: Structural, value: Json, at: Ref<any>, { budget, old }: ValidateOptions): FieldErrors {
+export function* validateValue(
+  structural: Structural,
+  value: Json,
+  at: Ref<any>,
+  { budget, old, isLarge = false }: ValidateOptions,
+): FieldErrors {
   let result = new ValidationResult(budget)
-  validate(structural, value, { path: '', correlation: undefined, out: result, budget })
+  const first: Context = { path: '', correlation: undefined, out: result, budget }
+  if (isLarge) yield* validateInStops(structural, value, first)
+  else validate(structural, value, first)
   // The stored value matters only where something is wrong, and to follow it takes as long as all else.
   if (old !== undefined && !result.valid) {
     const correlation = old instanceof Correlation ? old : new Correlation(structural, value, old)
     result = new ValidationResult(budget)
     yield undefined
-    validate(structural, value, { path: '', correlation, out: result, budget })
+    const again: Context = { path: '', correlation, out: result, budget }
+    if (isLarge) yield* validateInStops(structural, value, again)
+    else validate(structural, value, again)
   }
   yield undefined
   const base = pathOf(at)
@@ -53,13 +64,82 @@ type Context = {
 }
 
 /** Validates a value; errors are tolerated where the stored value is the same. */
-function validate(schema: Structural, value: Json, { path, correlation, out, budget }: Context): void {
-  const own = correlation ? new ValidationResult(budget) : out
-  check(schema, value, { path, correlation, out: own, budget })
+function validate(schema: Structural, value: Json, at: Context): void {
+  const own = ownContext(at)
+  check(schema, value, own)
+  take(own, at)
+}
+
+/** Where errors of a value are collected that has a stored one: apart, until it is known whether they count. */
+const ownContext = (at: Context): Context => (at.correlation ? { ...at, out: new ValidationResult(at.budget) } : at)
+
+function take({ out: own }: Context, { correlation, out }: Context): void {
   if (correlation === undefined) return
   if (!own.valid && correlation.unchanged) out.fits += own.fits
   else out.merge(own)
 }
+
+/** Units of work after which others may run. */
+const MAX_WORK_BETWEEN_STOPS = 2_000
+
+/** The same as `validate`, with stops between the parts of lists and objects. */
+function* validateInStops(schema: Structural, value: Json, at: Context): Generator<undefined, void> {
+  if (typeof value !== 'object' || value === null) {
+    validate(schema, value, at)
+    return
+  }
+  const { budget } = at
+  const own = ownContext(at)
+  let used = budget.used
+  budget.charge(1)
+  beginParts(schema, value, own)
+  for (const part of Array.isArray(value) ? itemsOf(schema, value, own) : membersOf(schema, value, own)) {
+    yield* validateInStops(part.schema, part.value, part.at)
+    if (budget.used - used < MAX_WORK_BETWEEN_STOPS) continue
+    yield undefined
+    used = budget.used
+  }
+  endParts(schema, value, own)
+  take(own, at)
+}
+
+/** A part of a list or an object, and where its errors are collected. */
+type ValuePart = { readonly schema: Structural; readonly value: Json; readonly at: Context }
+
+function* itemsOf({ items }: Structural, list: readonly Json[], at: Context): Iterable<ValuePart> {
+  if (items) for (let i = 0; i < list.length; i++) yield { schema: items, value: list[i]!, at: itemContext(at, i) }
+}
+
+function* membersOf({ properties, additional }: Structural, object: JsonObject, at: Context): Iterable<ValuePart> {
+  const names = Object.keys(object)
+  if (typeof additional === 'object')
+    for (const name of names) if (!properties.has(name)) yield { schema: additional, value: object[name]!, at: entryContext(at, name) }
+  for (const name of names) {
+    const known = properties.get(name)
+    if (known) yield { schema: known, value: object[name]!, at: memberContext(at, name) }
+  }
+}
+
+const itemContext = ({ path, correlation, out, budget }: Context, i: number): Context => ({
+  path: `${path}[${i}]`,
+  correlation: correlation?.index(i),
+  out,
+  budget,
+})
+
+const entryContext = ({ path, correlation, out, budget }: Context, name: string): Context => ({
+  path: `${path}.${name}`,
+  correlation: member(correlation, path, name),
+  out,
+  budget,
+})
+
+const memberContext = ({ path, correlation, out, budget }: Context, name: string): Context => ({
+  path: path === '' ? name : `${path}.${name}`,
+  correlation: member(correlation, path, name),
+  out,
+  budget,
+})
 
 function check(schema: Structural, value: Json, at: Context): void {
   const { out, path } = at
@@ -71,17 +151,62 @@ function check(schema: Structural, value: Json, at: Context): void {
     checkEnum(schema, value, at)
     return
   }
+  if (typeof value === 'object') {
+    checkParts(schema, value, at)
+    return
+  }
   checkType(schema, value, at)
   checkCombinations(schema, value, at)
   if (typeof value === 'string') checkText(schema, value, at)
   else if (typeof value === 'number' || typeof value === 'bigint') {
     checkNumber(value, { path, types: schema.types, limits }, out)
     out.fits++
-  } else if (Array.isArray(value)) checkList(schema, value, at)
+  }
   checkEnum(schema, value, at)
-  if (isObject(value)) checkObject(schema, value, at)
-  // Kinds of rules count towards what fits even where they say nothing: the combinations, the enum, and the schema itself.
-  out.fits += 3
+  out.fits += OWN_FITS
+}
+
+/** Kinds of rules count towards what fits even where they say nothing: the combinations, the enum, and the schema itself. */
+const OWN_FITS = 3
+
+/** Checks a list or an object: itself, its parts, and the rules that come after those of the parts. */
+function checkParts(schema: Structural, value: JsonObject | readonly Json[], at: Context): void {
+  const names = beginParts(schema, value, at)
+  const { items, properties, additional } = schema
+  if (Array.isArray(value)) {
+    if (items) for (let i = 0; i < value.length; i++) validate(items, value[i]!, itemContext(at, i))
+  } else {
+    const object = value as JsonObject
+    if (typeof additional === 'object')
+      for (const name of names) if (!properties.has(name)) validate(additional, object[name]!, entryContext(at, name))
+    if (properties.size > 0)
+      for (const name of names) {
+        const known = properties.get(name)
+        if (known) validate(known, object[name]!, memberContext(at, name))
+      }
+  }
+  endParts(schema, value, at)
+}
+
+/** Checks a list or an object before its parts; returns the names of an object's members, where the schema needs them. */
+function beginParts(schema: Structural, value: JsonObject | readonly Json[], at: Context): readonly string[] {
+  checkType(schema, value as Json, at)
+  checkCombinations(schema, value as Json, at)
+  if (Array.isArray(value)) return NO_NAMES
+  checkEnum(schema, value as Json, at)
+  return checkNames(schema, value as JsonObject, at)
+}
+
+function endParts(schema: Structural, value: JsonObject | readonly Json[], at: Context): void {
+  const { out, path } = at
+  if (Array.isArray(value)) {
+    checkList(schema, value, at)
+    checkEnum(schema, value, at)
+  } else {
+    for (const name of schema.limits.required) if (!Object.hasOwn(value, name)) out.add(missing(`${path}.${name}`))
+    out.fits++
+  }
+  out.fits += OWN_FITS
 }
 
 function checkType({ types, limits: { format } }: Structural, value: Json, { path, out }: Context): void {
@@ -219,10 +344,7 @@ function isLonger(text: string, length: number): boolean {
   return text.length - pairs > length
 }
 
-function checkList({ items, limits }: Structural, list: readonly Json[], { path, correlation, out, budget }: Context): void {
-  if (items)
-    for (let i = 0; i < list.length; i++)
-      validate(items, list[i]!, { path: `${path}[${i}]`, correlation: correlation?.index(i), out, budget })
+function checkList({ limits }: Structural, list: readonly Json[], { path, out, budget }: Context): void {
   const { minItems, maxItems, uniqueItems } = limits
   if (minItems !== undefined && list.length < minItems) out.add(broken(path, `should have at least ${minItems} items`, list.length))
   if (maxItems !== undefined && list.length > maxItems) out.add(tooMany(path, 'items', { size: list.length, max: maxItems }))
@@ -244,8 +366,8 @@ function checkEnum({ limits }: Structural, value: Json, { path, out, budget }: C
   if (limits.enum && !limits.enum.has(value, budget)) out.add(unsupported(path, value, limits.enum.names))
 }
 
-function checkObject(schema: Structural, object: JsonObject, at: Context): void {
-  const { path, correlation, out, budget } = at
+/** Checks which members an object has. Returns their names, where the schema needs them. */
+function checkNames(schema: Structural, object: JsonObject, { path, out, budget }: Context): readonly string[] {
   const { minProperties, maxProperties, required } = schema.limits
   const names = looksAtKeys(schema) ? Object.keys(object) : NO_NAMES
   budget.charge(names.length * KEY_WORK + required.length)
@@ -254,25 +376,8 @@ function checkObject(schema: Structural, object: JsonObject, at: Context): void 
   if (maxProperties !== undefined && names.length > maxProperties)
     out.add(tooMany(path, 'properties', { size: names.length, max: maxProperties }))
   const { properties, additional } = schema
-  if (additional === false) {
-    for (const name of names) if (!properties.has(name)) out.add(notAllowed(path, name))
-  } else if (typeof additional === 'object')
-    for (const name of names)
-      if (!properties.has(name))
-        validate(additional, object[name]!, { path: `${path}.${name}`, correlation: member(correlation, path, name), out, budget })
-  if (properties.size > 0)
-    for (const name of names) {
-      const known = properties.get(name)
-      if (!known) continue
-      validate(known, object[name]!, {
-        path: path === '' ? name : `${path}.${name}`,
-        correlation: member(correlation, path, name),
-        out,
-        budget,
-      })
-    }
-  for (const name of required) if (!Object.hasOwn(object, name)) out.add(missing(`${path}.${name}`))
-  out.fits++
+  if (additional === false) for (const name of names) if (!properties.has(name)) out.add(notAllowed(path, name))
+  return names
 }
 
 /** The units that a key of an object costs: listing the keys of a large one is slow. */

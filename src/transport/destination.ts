@@ -26,6 +26,8 @@ import {
   sameIP,
 } from '../lib/ip.ts'
 
+import type { Dial } from './egress.ts'
+
 /** The target of a connection, in the form of Node's `connect` and `request` options. */
 export type Destination = {
   /** A name or an address, without brackets. */
@@ -33,6 +35,8 @@ export type Destination = {
   readonly port: number
   /** Resolves the name when connecting, and fails for addresses that are not allowed. Undefined where there is nothing to check. */
   readonly lookup: LookupFunction | undefined
+  /** Opens the connection, where it is not direct. */
+  readonly dial?: Dial | undefined
 }
 
 /**
@@ -67,6 +71,8 @@ export type DestinationRules = {
   readonly standIn?: ((address: string, port: number) => Place | undefined) | undefined
   /** Resolves names to all their addresses. */
   readonly resolve?: ResolveName | undefined
+  /** Opens connections, where they are not direct. */
+  readonly dial?: Dial | undefined
 }
 export type ResolveName = (
   hostname: string,
@@ -78,7 +84,8 @@ export type ResolveName = (
 export const configuredDestination = (host: string, port: number): Destination => ({ host, port, lookup: undefined })
 
 export function reportedDestinations(rules: DestinationRules): ReportedDestination {
-  const { resolve = resolveName } = rules
+  const { resolve = resolveName, dial } = rules
+  const dialed = dial && { dial }
   const lookupFor =
     (port: number): LookupFunction =>
     (hostname, options, callback) =>
@@ -98,12 +105,12 @@ export function reportedDestinations(rules: DestinationRules): ReportedDestinati
     const ip = parseIPSloppy(host)
     // Node would connect to other notations of an address, such as one with a zone, without a lookup.
     if (!ip && (host === '' || isIP(host) !== 0)) throw new AddressNotAllowed()
-    if (!ip) return { host, port, lookup: lookupFor(port) }
+    if (!ip) return { host, port, lookup: lookupFor(port), ...dialed }
     const place = rules.standIn?.(formatIP(ip), port)
     if (place) return standInDestination(place, rules)
     checkAddress(ip, port, rules)
     // Normalized: without leading zeros, which resolvers take for octal numbers, and IPv4-mapped addresses as IPv4.
-    return { host: formatIP(ip), port, lookup: undefined }
+    return { host: formatIP(ip), port, lookup: undefined, ...dialed }
   }
 }
 

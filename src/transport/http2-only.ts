@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, type OutgoingHttpHeaders } from 'node:http2'
 import type { LookupFunction } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import type { Dial } from './egress.ts'
 import { connectTrusting, type Trust } from './trusting-agent.ts'
 
 export type Http2Address = {
@@ -12,6 +13,7 @@ export type Http2Address = {
   readonly host: string
   readonly port: number
   readonly lookup: LookupFunction | undefined
+  readonly dial?: Dial | undefined
   readonly trust: Trust
 }
 
@@ -75,10 +77,10 @@ export class Http2Only implements Disposable {
     for (const key of [...this.#sessions.keys()]) this.#forget(key)
   }
 
-  async #session({ key, host, port, lookup, trust }: Http2Address, ends: Http2Request['ends']): Promise<ClientHttp2Session> {
+  async #session({ key, host, port, lookup, dial, trust }: Http2Address, ends: Http2Request['ends']): Promise<ClientHttp2Session> {
     const known = this.#sessions.get(key)
     if (known && !known.closed && !known.destroyed) return known
-    const socket = connectTrusting({ host, port, ALPNProtocols: ['h2'], ...(lookup && { lookup }) }, trust)
+    const socket = connectTrusting({ host, port, ALPNProtocols: ['h2'], ...(lookup && { lookup }), dial }, trust)
     await new Promise<void>((resolve, reject) => {
       ends(socket, reject)
       socket.once('error', reject)

@@ -8,6 +8,7 @@ import { Agent, type AgentOptions } from 'node:https'
 import { isIP } from 'node:net'
 import * as tls from 'node:tls'
 import { type CertificatePool, poolOfPem } from '../lib/x509/pool.ts'
+import type { Dial } from './egress.ts'
 import { serverProblem } from './tls-peer.ts'
 
 export type Trust = {
@@ -35,10 +36,12 @@ export function trustingAgent(trust: Trust, options: AgentOptions): Agent {
  * Connects. An untrusted server is an error of the socket, and receives none of the written data: Node sends that after the handshake,
  * after this verification.
  */
-export function connectTrusting(options: tls.ConnectionOptions, trust: Trust): tls.TLSSocket {
+export function connectTrusting({ dial, ...options }: tls.ConnectionOptions & { dial?: Dial | undefined }, trust: Trust): tls.TLSSocket {
   const { client, skipsVerification } = trust
+  const { host = '', port = 443, lookup } = options
   const socket = tls.connect({
     ...options,
+    ...(dial && { socket: dial({ host, port, lookup }) }),
     ...sentNames(trust),
     ...client,
     // Without a list of its own, a context loads all authorities that Node knows.

@@ -12,6 +12,7 @@ import { gunzip } from 'node:zlib'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { isObject } from '../lib/json-value.ts'
 import type { ReportedDestination } from './destination.ts'
+import type { Dial } from './egress.ts'
 import { Http2Only, isHttp2Only } from './http2-only.ts'
 import { type Redirect, RedirectError, redirectOf } from './redirect.ts'
 import { type Trust, trustingAgent } from './trusting-agent.ts'
@@ -21,6 +22,8 @@ export type WebhookCall = {
   readonly port: number
   /** Resolves the host when connecting; the default is the system's resolver. */
   readonly lookup?: LookupFunction | undefined
+  /** Opens the connection, where it is not direct. */
+  readonly dial?: Dial | undefined
   /** Includes the query. */
   readonly path: string
   /** The host in messages and in the Host header, where it is not host and port: that of a service. */
@@ -41,6 +44,8 @@ export type WebhookCall = {
   readonly elsewhere?: ReportedDestination | undefined
   readonly maxResponseBytes: number
   readonly timeoutMs: number
+  /** Whether a busy webhook is not asked again, though it says when. */
+  readonly isTriedOnce?: boolean
   /** Cancels the call. */
   readonly signal?: Cancellation | undefined
 }
@@ -86,15 +91,23 @@ const MAX_REQUESTS = 10
 export class WebhookTransport implements Disposable {
   readonly #agents = new Map<string, Agent | PlainAgent>()
   readonly #http2 = new Http2Only()
+  /** Opens connections to hosts that are no Services, where they are not direct. */
+  readonly #dial: Dial | undefined
+
+  constructor({ dial }: { readonly dial?: Dial | undefined } = {}) {
+    this.#dial = dial
+  }
 
   /** The response, whatever its status. Rejects with WebhookCallError. */
-  async call(call: WebhookCall): Promise<WebhookAnswer> {
+  async call(wanted: WebhookCall): Promise<WebhookAnswer> {
+    const isService = wanted.shownHost !== undefined || wanted.servername !== undefined
+    const call = this.#dial && !isService ? { ...wanted, dial: this.#dial } : wanted
     const ending = new Ending(call)
     try {
       for (let retries = 0; ; retries++) {
         const answer = await this.#follow(call, ending)
         const wait = retryAfter(answer)
-        if (wait === undefined || retries === MAX_RETRIES) return answer
+        if (wait === undefined || call.isTriedOnce || retries === MAX_RETRIES) return answer
         await ending.wait(1000 * wait).catch(error => fail(error as NodeError, { call, method: 'POST' }))
       }
     } finally {
@@ -131,7 +144,7 @@ export class WebhookTransport implements Disposable {
   async #sendHttp2({ call, method }: Hop, ending: Ending): Promise<Received> {
     const { host, port, lookup, path, body, maxResponseBytes } = call
     const headers = { ':method': method, ':path': path, ':authority': call.shownHost ?? hostHeader(call), ...http2Headers(call, method) }
-    const to = { key: keyOf(call), host, port, lookup, trust: trustOf(call) }
+    const to = { key: keyOf(call), host, port, lookup, dial: call.dial, trust: trustOf(call) }
     const { bytes, ...answer } = await this.#http2.request(to, {
       headers,
       body: method === 'GET' ? '' : body,
@@ -152,7 +165,17 @@ export class WebhookTransport implements Disposable {
       if (method === 'POST') headers.push('Content-Type', 'application/json', 'Content-Length', String(Buffer.byteLength(body)))
       for (const name in call.headers) headers.push(name, call.headers[name]!)
       const send = call.isPlain ? plainRequest : request
-      const to = { host, port, ...(lookup && { lookup }), path, method, agent: this.#agentFor(call), headers, ...LENIENT }
+      const to = {
+        host,
+        port,
+        ...(lookup && { lookup }),
+        ...(call.dial && { dial: call.dial }),
+        path,
+        method,
+        agent: this.#agentFor(call),
+        headers,
+        ...LENIENT,
+      }
       const sent = send(to, answer => {
         isAnswered = true
         const parts: Buffer[] = []
@@ -198,7 +221,11 @@ export class WebhookTransport implements Disposable {
         this.#agents.delete(oldest!)
       }
       const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: MAX_SOCKETS }
-      if (call.isPlain) agent = new PlainAgent(kept)
+      if (call.isPlain) {
+        const { dial, host, port, lookup } = call
+        agent = new PlainAgent(kept)
+        if (dial) agent.createConnection = () => dial({ host, port, lookup })
+      }
       agent ??= trustingAgent(trustOf(call), kept)
       // An agent calls one address with one configuration. Its default names, computed several times for each call, would contain all
       // certificates.
@@ -211,8 +238,18 @@ export class WebhookTransport implements Disposable {
 }
 
 /** Identifies connections that may be shared. Connections made without a check are not reused where there is one. */
-function keyOf({ host, port, lookup, ca = '', servername = '', client, skipsVerification = false, isPlain = false }: WebhookCall): string {
-  return `${host}:${port} ${lookup !== undefined} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
+function keyOf({
+  host,
+  port,
+  lookup,
+  dial,
+  ca = '',
+  servername = '',
+  client,
+  skipsVerification = false,
+  isPlain = false,
+}: WebhookCall): string {
+  return `${host}:${port} ${lookup !== undefined} ${dial !== undefined} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
 }
 
 const trustOf = ({ host, ca = '', servername = '', client, skipsVerification = false }: WebhookCall): Trust => ({

@@ -52,8 +52,8 @@ const emptyFields = (number: number, bytes: number) => Buffer.alloc(bytes, Buffe
 /** The maximum number of values of a body, and of keys in one mapping, which count twice. */
 const MAX_VALUES = 48_000
 const MAX_KEYS = MAX_VALUES / 2
-/** The limit for YAML is lower. */
-const MAX_YAML_KEYS = 19_900
+/** The maximum number of values of a custom object or a definition. */
+const MAX_CUSTOM_VALUES = 190_000
 
 const yaml: HostileRequest[] = [
   create('1.4 MB of quotes', times(1_400_000, '"'), YAML),
@@ -70,8 +70,8 @@ const yaml: HostileRequest[] = [
   create('comments', times(1_500_000, '#\n'), YAML),
   create('one folded line', `a: >\n${times(700_000, '  b\n')}`, YAML),
   create('escapes', `a: "${times(700_000, '\\x41')}"`, YAML),
-  create('as many keys as may be', `metadata: {name: yaml}\ndata:\n${list(MAX_YAML_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
-  create('more keys than may be', `metadata: {name: yaml}\ndata:\n${list(MAX_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
+  create('as many keys as may be', `metadata: {name: yaml}\ndata:\n${list(MAX_KEYS, i => `  k${i}: v\n`).join('')}`, YAML),
+  create('more keys than may be', `metadata: {name: yaml}\ndata:\n${list(MAX_VALUES, i => `  k${i}: v\n`).join('')}`, YAML),
   { ...change('a list as apply', APPLY, `a: [${times(700_000, 'b,')}]`), path: `${CONFIG_MAPS}/held?fieldManager=m` },
 ]
 
@@ -553,12 +553,14 @@ const report = (name: string, n: number, value: string, more: object = {}) =>
       ...more,
     },
   })
+const filledReport = (name: string, spec: object): HostileRequest => ({
+  ...create(name, report(name.replaceAll(' ', '-'), 0, '', spec), 'application/json', ITEMS),
+  values: MAX_CUSTOM_VALUES,
+})
 /** Objects of a custom kind, as large as reports of scanners become and larger. */
 const reports: HostileRequest[] = [
   { ...create('created', report('r', 7_500, 'HIGH'), 'application/json', ITEMS), status: 201 },
-  change('merged', MERGE_PATCH, JSON.stringify({ spec: JSON.parse(report('r', 7_500, 'LOW')).spec }), `${ITEMS}/r`),
   { ...change('applied', APPLY, report('s', 7_500, 'HIGH'), `${ITEMS}/s?fieldManager=m`), status: 201 },
-  change('applied again', APPLY, report('s', 7_500, 'LOW'), `${ITEMS}/s?fieldManager=m`),
   change('a part given up', APPLY, report('s', 3_500, 'LOW'), `${ITEMS}/s?fieldManager=m`),
   change('taken by another', APPLY, report('s', 7_500, 'NONE'), `${ITEMS}/s?fieldManager=n&force=true`),
   change(
@@ -571,39 +573,80 @@ const reports: HostileRequest[] = [
     ),
     `${ITEMS}/r`,
   ),
-  create(
-    'repeated keys of items',
-    report('t', 0, '', { findings: list(MAX_VALUES / 2, () => ({ id: 'same' })) }),
-    'application/json',
-    ITEMS,
-  ),
-  create('repeated values of a set', report('t', 0, '', { tags: list(MAX_VALUES, () => 'same') }), 'application/json', ITEMS),
-  create('a large set', report('u', 0, '', { tags: list(36_000, i => `tag-${i}`) }), 'application/json', ITEMS),
-  create('defaults everywhere', report('v', 0, '', { filled: list(MAX_VALUES, () => ({})) }), 'application/json', ITEMS),
-  create(
-    'unknown fields everywhere',
-    report('w', 0, '', { findings: list(MAX_VALUES / 6, i => ({ id: `${i}`, ...keys(4) })) }),
-    'application/json',
-    ITEMS,
-  ),
-  create(
-    'values of other types',
-    report('x', 0, '', { findings: list(MAX_VALUES / 3, i => ({ id: i, score: 'x' })) }),
-    'application/json',
-    ITEMS,
-  ),
-  create('items for rules', report('y', 0, '', { ruled: list(MAX_VALUES / 3, i => ({ low: i, high: i + 1 })) }), 'application/json', ITEMS),
-  create(
-    'items that break rules',
-    report('y', 0, '', { ruled: list(MAX_VALUES / 3, i => ({ low: i + 1, high: i })) }),
-    'application/json',
-    ITEMS,
-  ),
+  filledReport('repeated keys of items', { findings: list(MAX_CUSTOM_VALUES / 2, () => ({ id: 'same' })) }),
+  filledReport('repeated values of a set', { tags: list(MAX_CUSTOM_VALUES, () => 'same') }),
+  filledReport('a large set', { tags: list(90_000, i => `tag-${i}`) }),
+  filledReport('defaults everywhere', { filled: list(MAX_CUSTOM_VALUES, () => ({})) }),
+  filledReport('unknown fields everywhere', { findings: list(MAX_CUSTOM_VALUES / 6, i => ({ id: `${i}`, ...keys(4) })) }),
+  filledReport('values of other types', { findings: list(MAX_CUSTOM_VALUES / 3, i => ({ id: i, score: 'x' })) }),
+  filledReport('items for rules', { ruled: list(50_000, i => ({ low: i, high: i + 1 })) }),
+  filledReport('items that break rules', { ruled: list(50_000, i => ({ low: i + 1, high: i })) }),
   create('pairs of items for a rule', report('z', 0, '', { pairs: list(1_000, i => i) }), 'application/json', ITEMS),
   read('as a table', ITEMS, 'application/json;as=Table;v=v1;g=meta.k8s.io'),
   read('metadata alone', ITEMS, 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io'),
   read('as YAML', `${ITEMS}/r`, YAML),
 ]
+
+/** Definitions and custom objects of as many values as a body of 3 MiB has, if they are as dense as the densest real ones. */
+const deepSchema = (depth: number): object => ({
+  type: 'object',
+  properties: properties(12, i =>
+    i % 4 === 3 && depth > 0 ? deepSchema(depth - 1) : i % 5 === 0 ? { type: 'array', items: { type: 'string' } } : { type: 'string' },
+  ),
+})
+const denseDefinition = (parts: number, more: object = {}) => {
+  const described = definition('dense', schema({ type: 'object', properties: properties(parts, () => deepSchema(4)) }))
+  return { ...described, metadata: { ...described.metadata, ...more } }
+}
+/** A part has 5,300 values. */
+const DENSE_PARTS = MAX_CUSTOM_VALUES / 5_300
+const DENSE = `${DEFINITIONS}/denses.hostile.example.com`
+const FINDINGS = 30_000
+const largeReport = (value: string) => report('large', FINDINGS, value)
+const reportLines = list(FINDINGS, i => `  - {id: CVE-${i}, severity: HIGH, score: ${i % 10}, links: ["https://example.com/${i}"]}\n`)
+const largest: HostileRequest[] = [
+  { ...create('a definition', JSON.stringify(denseDefinition(DENSE_PARTS)), 'application/json', DEFINITIONS), status: 201 },
+  { ...change('a label of it', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', DENSE), status: 200 },
+  {
+    ...change('the same applied', APPLY, JSON.stringify(denseDefinition(DENSE_PARTS)), `${DENSE}?fieldManager=m&force=true`),
+    status: 200,
+  },
+  read('its OpenAPI', '/openapi/v3/apis/hostile.example.com/v1'),
+  read('all OpenAPI', '/openapi/v2'),
+  read('the definition as YAML', DENSE, YAML),
+  { ...create('an object', largeReport('HIGH'), 'application/json', ITEMS), status: 201 },
+  { ...change('merged', MERGE_PATCH, largeReport('LOW'), `${ITEMS}/large`), status: 200 },
+  {
+    ...change(
+      'replaced by an operation',
+      JSON_PATCH,
+      JSON.stringify([{ op: 'replace', path: '/spec', value: JSON.parse(largeReport('NONE')).spec }]),
+      `${ITEMS}/large`,
+    ),
+    status: 200,
+  },
+  { ...change('applied', APPLY, report('applied', FINDINGS, 'HIGH'), `${ITEMS}/applied?fieldManager=m`), status: 201 },
+  { ...change('applied again', APPLY, report('applied', FINDINGS, 'LOW'), `${ITEMS}/applied?fieldManager=m`), status: 200 },
+  { ...change('in conflict', APPLY, report('applied', FINDINGS, 'NONE'), `${ITEMS}/applied?fieldManager=n`), status: 409 },
+  read('as a table', ITEMS, 'application/json;as=Table;v=v1;g=meta.k8s.io'),
+  {
+    ...create(
+      'an object as YAML',
+      `apiVersion: hostile.example.com/v1\nkind: Report\nmetadata: {name: yaml}\nspec:\n  findings:\n${reportLines.join('')}`,
+      YAML,
+      ITEMS,
+    ),
+    status: 201,
+  },
+  {
+    ...create('more values than may be', report('more', 0, '', { tags: list(220_001, () => 'x') }), 'application/json', ITEMS),
+    status: 413,
+  },
+  {
+    ...create('more keys than may be', report('more', 0, '', { findings: [{ id: 'a', ...keys(28_000) }] }), 'application/json', ITEMS),
+    status: 413,
+  },
+].map(request => ({ ...request, values: MAX_CUSTOM_VALUES }))
 
 const BINDINGS = '/apis/admissionregistration.k8s.io/v1'
 const rulesOf = (n: number, rule: (i: number) => string) => list(n, i => ({ rule: rule(i), message: 'no' }))
@@ -676,7 +719,7 @@ const expressions: HostileRequest[] = [
         schema({
           type: 'object',
           properties: {
-            a: { type: 'integer', 'x-kubernetes-validations': rulesOf(8, i => list(5_000, j => `self!=${i}${j}`).join('&&')) },
+            a: { type: 'integer', 'x-kubernetes-validations': rulesOf(4, i => list(5_000, j => `self!=${i}${j}`).join('&&')) },
           },
         }),
       ),
@@ -712,7 +755,7 @@ const expressions: HostileRequest[] = [
         'defaulted',
         schema({
           type: 'object',
-          properties: properties(1_000, i => ({
+          properties: properties(500, i => ({
             type: 'array',
             maxItems: 20,
             default: list(5, j => j),
@@ -725,15 +768,6 @@ const expressions: HostileRequest[] = [
     'application/json',
     DEFINITIONS,
   ),
-  create(
-    'a large definition',
-    JSON.stringify(
-      definition('large', schema({ type: 'object', properties: properties(11_900, i => ({ type: 'string', description: `field ${i}` })) })),
-    ),
-    'application/json',
-    DEFINITIONS,
-  ),
-  change('a label of it', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', `${DEFINITIONS}/larges.hostile.example.com`),
   create(
     'many versions',
     JSON.stringify({
@@ -1103,6 +1137,7 @@ const groups: Record<string, readonly HostileRequest[]> = {
   managers,
   versions,
   reports,
+  'as dense as real ones': largest,
   expressions,
   access,
   reading,

@@ -12,6 +12,8 @@ export type HostileRequest = {
   readonly status?: number
   /** It is validated in a worker, and may take longer there. */
   readonly inWorker?: true
+  /** About how many values it holds, where that is more than any object but a definition or a custom one may hold. */
+  readonly values?: number
   /** The kind that is served after it was accepted: later requests need it. */
   readonly serves?: string
 }

@@ -1,4 +1,4 @@
-/** Chromium for tests of the console: one browser for each file, one context for each page, and whatever a page complains about. */
+/** Chromium for tests of the console: one browser for all files of a process, one context for each page, and whatever a page complains about. */
 import assert from 'node:assert/strict'
 import { after, type TestContext } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
@@ -9,10 +9,14 @@ import { codeOf } from './console.ts'
 /** Names of the browser, in functions that run there. */
 declare const document: any, localStorage: any, sessionStorage: any, indexedDB: any, caches: any
 
-/** Started with the first test that needs it, and closed after the last test of the file. */
+/** How long a browser that no test uses is kept for the next file. */
+const KEPT_MS = 2_000
+/** Started with the first test that needs it. */
 let starting: { readonly program: string; readonly browser: Promise<Browser> } | undefined
+let closing: NodeJS.Timeout | undefined
 
 async function browserOf(program: string): Promise<Browser> {
+  clearTimeout(closing)
   if (starting?.program !== program) {
     const { chromium } = await import('playwright-core')
     // Root has no sandbox; a container seldom has enough shared memory.
@@ -63,11 +67,15 @@ export function testInBrowser(title: string, body: (given: InBrowser) => Promise
   })
 }
 
-/** The browser of this file ends with it. */
+/** The browser of this file ends after it, unless another file of the process goes on with it. */
 export function closeBrowserAfterwards(): void {
-  after(async () => {
-    await (await starting?.browser)?.close()
-    starting = undefined
+  after(() => {
+    clearTimeout(closing)
+    closing = setTimeout(async () => {
+      const { browser } = starting ?? {}
+      starting = undefined
+      await (await browser)?.close()
+    }, KEPT_MS)
   })
 }
 

@@ -51,8 +51,8 @@ const OF_COLOURS = ['color-contrast', 'link-in-text-block']
 /** Nothing serious; colours of the dark theme are checked where it is named. The page must have come to rest. */
 export async function isAccessible(page: Page, themes: readonly ('light' | 'dark')[] = ['light']): Promise<void> {
   source ??= readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-  // As a text it is not subject to the content security policy of the page.
-  await page.evaluate(source)
+  // As a text it is not subject to the content security policy of the page. It stays until the next document is loaded.
+  if (await page.evaluate(() => !('axe' in globalThis))) await page.evaluate(source)
   for (const theme of themes) {
     // A colour that is still changing would have another contrast.
     await page.emulateMedia({ reducedMotion: 'reduce' })
@@ -62,7 +62,8 @@ export async function isAccessible(page: Page, themes: readonly ('light' | 'dark
     }, theme)
     const rules = theme === 'light' ? {} : { runOnly: OF_COLOURS }
     const found = await page.evaluate(async rules => {
-      const { violations } = await axe.run(document, { resultTypes: ['violations'], ...rules })
+      // Without media in the page, no rule needs what axe would load before.
+      const { violations } = await axe.run(document, { resultTypes: ['violations'], preload: false, ...rules })
       return violations
         .filter(({ impact }: { impact: string }) => impact === 'serious' || impact === 'critical')
         .map(

@@ -1,7 +1,7 @@
 /**
- * fast-check, with fewer runs where somebody waits for the result. Tests say how often a property is to be tried when there is time, which is
- * what `npm run test:all` and CI do; `npm test` tries a part of that. The test runner puts this in the place of fast-check
- * (scripts/test-bundle.mjs). A failure names its seed and path, by which it is repeated however many runs there are.
+ * fast-check, with fewer runs where somebody waits for the result. Tests say how often a property is to be tried when there is time, as with
+ * KEELSON_PROPERTY_RUNS=1; `npm run test:all` and CI try half of that, `npm test` a fifth. The test runner puts this in the place of
+ * fast-check (scripts/test-bundle.mjs). A failure names its seed and path, by which it is repeated however many runs there are.
  */
 import real from 'fast-check'
 

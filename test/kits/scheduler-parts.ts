@@ -7,6 +7,7 @@ import { Occupancy } from '../../src/scheduler/occupancy.ts'
 import type { PodWriter } from '../../src/scheduler/pod-writer.ts'
 import { PodWrites } from '../../src/scheduler/pod-writes.ts'
 import { Preemptor } from '../../src/scheduler/preemptor.ts'
+import { DEFAULT_PROFILE } from '../../src/scheduler/profile.ts'
 import { Requeuer } from '../../src/scheduler/requeuer.ts'
 import { type QueuedPod, SchedulingQueue } from '../../src/scheduler/scheduling-queue.ts'
 import { clusterOf, lookupsIn, type PodDraft, podOf, type World } from './scheduler.ts'
@@ -26,12 +27,16 @@ export function openSchedulerParts(nodes: readonly Node[] = [], world: World = {
       log.push(`bind ${name}: ${nodeName}`)
       return true
     },
+    announceBinding: ({ metadata }, node) => void log.push(`bound ${metadata.name} elsewhere: ${node}`),
     announceFailure: ({ metadata }, note) => void log.push(`announce ${metadata.name}: ${note}`),
     async writeFailure({ name }, { reason, nominatedNode }) {
       log.push(`status ${name}: ${reason}${nominatedNode === undefined ? '' : ` on '${nominatedNode}'`}`)
     },
     async clearNomination({ name }) {
       log.push(`clear ${name}`)
+    },
+    async nominate({ name }, node) {
+      log.push(`nominate ${name}: ${node}`)
     },
     async evict({ name }, by, node) {
       log.push(`evict ${name}: for ${by.name} on ${node}`)
@@ -47,7 +52,8 @@ export function openSchedulerParts(nodes: readonly Node[] = [], world: World = {
     now: () => nowMs,
     gateOf: ({ uid }) => (preemptor.isEvicting(uid) ? '' : undefined),
   })
-  const requeuer = new Requeuer({ queue, read, cluster, lookups, wake })
+  const profileOf = () => DEFAULT_PROFILE
+  const requeuer = new Requeuer({ profileOf, queue, read, cluster, lookups, wake })
   const occupancy = new Occupancy({ cluster, nominations, requeuer })
   const failures = new FailureReporter({ writer, writes, occupancy, queue, wake })
   /** Stores a pod, as a client would. */
@@ -57,7 +63,7 @@ export function openSchedulerParts(nodes: readonly Node[] = [], world: World = {
     return pod
   }
   return {
-    ...{ pods, log, due, wakes, writer, cluster, lookups, nominations, writes, preemptor, queue, requeuer, occupancy, failures },
+    ...{ profileOf, pods, log, due, wakes, writer, cluster, lookups, nominations, writes, preemptor, queue, requeuer, occupancy, failures },
     pass: (ms: number) => (nowMs += ms),
     store,
     /** Stores a pod that the plugins have rejected: it waits for an event. */

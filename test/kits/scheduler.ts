@@ -5,6 +5,7 @@ import { isMadeFor } from '../../src/devices/pod-claims.ts'
 import type { Node } from '../../src/kinds/core/node.ts'
 import type { Pod } from '../../src/kinds/core/pod/pod.ts'
 import type { ResourceClaim } from '../../src/kinds/resource/resourceclaim.ts'
+import type { PodGroup } from '../../src/kinds/scheduling/podgroup.ts'
 import { Cluster } from '../../src/scheduler/cluster.ts'
 import type { ClaimWriter } from '../../src/scheduler/devices/claim-writer.ts'
 import { ClusterDevices } from '../../src/scheduler/devices/cluster-devices.ts'
@@ -98,13 +99,15 @@ export type DeviceWorld = {
   readonly classes?: Record<string, object>
   readonly rules?: Record<string, object>
   readonly writer?: Partial<ClaimWriter>
+  /** Pod groups by name. */
+  readonly groups?: Record<string, object>
   readonly gate?: (name: string) => boolean
   readonly now?: number
 }
 
 /** The devices of a cluster; by default all features are on. */
 export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices {
-  const { slices = {}, classes = {}, rules = {}, writer = {}, gate = () => true, now = 0 } = devices
+  const { slices = {}, classes = {}, rules = {}, groups = {}, writer = {}, gate = () => true, now = 0 } = devices
   const cluster = new ClusterDevices(allocatorFeatures(gate))
   const named = (name: string, spec: object): any => ({ metadata: { name }, spec })
   for (const [name, spec] of Object.entries(slices)) cluster.pools.setSlice(named(name, spec))
@@ -125,6 +128,10 @@ export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices
     classes: resourceClasses,
     writer: writer as ClaimWriter,
     claim: (_, name) => claims.find(({ metadata }) => metadata.name === name),
+    hasGroupClaims: gate('DRAWorkloadResourceClaims'),
+    group: (_, name) =>
+      groups[name] &&
+      ({ apiVersion: 'scheduling.k8s.io/v1beta1', metadata: { name, uid: `group-${name}` }, spec: groups[name] } as PodGroup),
     extendedClaimOf: pod => claims.find(claim => isMadeFor(pod, claim)),
     now: () => now,
     uuid: () => `uuid-${++made}`,

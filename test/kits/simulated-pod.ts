@@ -1,6 +1,7 @@
 /** A pod on a simulated node without a server: time jumps from one event to the next. */
 import { Pod } from '../../src/kinds/core/pod/pod.ts'
 import { textOf } from '../../src/nodes/pod/container-state.ts'
+import { NONE_LIVE } from '../../src/nodes/pod/live-containers.ts'
 import type { PodEvent, Surroundings } from '../../src/nodes/pod/pod-draft.ts'
 import { type PodStep, reconcilePod } from '../../src/nodes/pod/reconcile.ts'
 import { understand } from '../../src/nodes/script/command.ts'
@@ -48,6 +49,7 @@ export class SimulatedPod {
       missingForVolumes: [],
       missingForContainer: () => undefined,
       commands: COMMANDS,
+      live: NONE_LIVE,
       resizeProblem: () => undefined,
       gate: name => GATES.includes(name),
       ...this.surroundings,

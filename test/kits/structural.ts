@@ -12,5 +12,5 @@ export const validateObject = (
   checks: Omit<customObject.ObjectChecks, 'budget'> = {},
 ): FieldError[] => errorsOf(customObject.validateObject(structural, object, { ...checks, budget: new Budget() }))
 
-export const validateValue = (structural: Structural, value: Json, at: Ref<any>, old?: Json): FieldError[] =>
-  errorsOf(validate.validateValue(structural, value, at, { budget: new Budget(), old }))
+export const validateValue = (structural: Structural, value: Json, at: Ref<any>, old?: Json, isLarge?: boolean): FieldError[] =>
+  errorsOf(validate.validateValue(structural, value, at, { budget: new Budget(), old, isLarge }))

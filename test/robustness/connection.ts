@@ -3,6 +3,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect } from 'node:h
 import { Agent, request } from 'node:https'
 import type { Readable } from 'node:stream'
 import type { Target } from '../kit.ts'
+import { withContext } from '../kits/tls-context.ts'
 
 export type Protocol = 'http/1.1' | 'http/2'
 export type Answer = { readonly status: number; readonly json: any }
@@ -78,7 +79,8 @@ class Http1Connection implements Connection {
     const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
     const headers = bytes ? { 'content-type': type, 'content-length': String(bytes.length) } : {}
     return new Promise((resolve, reject) => {
-      const outgoing = request(new URL(this.#target.url), { method, path, headers, agent, ...this.#target.credentials }, incoming =>
+      const options = withContext({ method, path, headers, agent, ...this.#target.credentials })
+      const outgoing = request(new URL(this.#target.url), options, incoming =>
         resolve({ head: { status: incoming.statusCode!, body: incoming }, destroy: () => outgoing.destroy() }),
       )
       outgoing.on('error', reject)
@@ -144,7 +146,7 @@ class Http2Connection implements Connection {
 
   #open(): ClientHttp2Session {
     if (this.#session && !this.#session.closed && !this.#session.destroyed) return this.#session
-    const session = connect(this.#target.url, this.#target.credentials)
+    const session = connect(this.#target.url, withContext(this.#target.credentials))
     const forget = () => {
       if (this.#session === session) this.#session = undefined
     }

@@ -1,4 +1,5 @@
 /** The custom kind of a run: defined at its beginning and changed throughout, which must not affect its users. */
+import { sleep } from '../../src/lib/environment.ts'
 import { type Client, insist, isUnavailable, pause, type Run } from './run.ts'
 import { collectionPath } from './selection.ts'
 
@@ -36,8 +37,7 @@ export async function define(run: Run, { connection }: Client): Promise<void> {
   const { status, json } = await insist(run, () => connection.call({ method: 'POST', path: DEFINITIONS, body: definition }))
   if (status !== 201 && status !== 409) throw new Error(`the kind could not be defined: ${JSON.stringify(json)}`)
   const path = collectionPath({ resource: 'widgets' })
-  while ((await insist(run, () => connection.call({ method: 'GET', path }))).status !== 200)
-    await new Promise(resolve => setTimeout(resolve, READY_MS))
+  while ((await insist(run, () => connection.call({ method: 'GET', path }))).status !== 200) await sleep(READY_MS)
 }
 
 /** Changes the definition over and over until the run stops. The server reads all objects again each time, and watches end. */

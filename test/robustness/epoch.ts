@@ -1,38 +1,49 @@
 /** One epoch of a run: clients work on servers that are stopped and killed, then everything settles, then the record is complete. */
 import { setMaxListeners } from 'node:events'
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Protocol } from './connection.ts'
+import { monotonicMs, sleep } from '../../src/lib/environment.ts'
+import { openConnection, type Protocol } from './connection.ts'
 import { define, redefine } from './definition.ts'
 import type { Act, History, Key, Seen } from './history.ts'
 import { keyOf, NAMESPACES } from './objects.ts'
 import type { Random } from './random.ts'
 import { list, read } from './reader.ts'
-import { type Client, clientOf, INSIST_MS, insist, type Run, SELECTIONS, WINDOW_MS } from './run.ts'
+import { type Client, clientOf, type Habits, INSIST_MS, insist, type Run, SELECTIONS, WINDOW_MS } from './run.ts'
 import { RESOURCES, type Selection } from './selection.ts'
 import type { Subject } from './subject.ts'
 import { Watcher } from './watcher.ts'
 import { put, write } from './writer.ts'
 
-const WRITERS = 6
-const READERS = 4
-const WATCHERS = 12
+const HABITS: Habits = { writers: 6, readers: 4, watchers: 12, heavyBytes: 200_000, patience: 1 }
 const PATIENCE_MS = 30_000
 const SETTLE_MS = 3_000
 export const FLAGS = ['--history-window', `${WINDOW_MS}ms`, '--bookmark-interval', '400ms']
 const EVERYTHING: readonly Selection[] = [{ resource: 'configmaps' }, { resource: 'deviceclasses' }, { resource: 'widgets' }]
 
-export type EpochOptions = { readonly ms: number; readonly random: Random; readonly base?: History['base'] }
+export type EpochOptions = {
+  readonly ms: number
+  readonly random: Random
+  readonly base?: History['base']
+  readonly habits?: Habits
+  /** Disturbs the servers for that time, instead of at random; they are undisturbed when it resolves. */
+  readonly disturb?: (ms: number) => Promise<void>
+}
 export type Epoch = { readonly history: History; readonly failures: readonly string[]; readonly end: History['base'] }
 
 /** Runs one epoch. The returned history is complete: nothing is in flight any more, and every watch has received everything. */
-export async function runEpoch(subject: Subject, { ms, random, base }: EpochOptions): Promise<Epoch> {
+export async function runEpoch(
+  subject: Subject,
+  { ms, random, base, habits = HABITS, disturb: disturbAsPlanned }: EpochOptions,
+): Promise<Epoch> {
   const stop = new AbortController()
   // All clients wait for it now and then.
   setMaxListeners(0, stop.signal)
   const acts: Act[] = []
   const run: Run = {
-    targets: subject.targets,
+    open: subject.open ?? (protocol => subject.targets.map(target => () => openConnection(protocol, target))),
     isShared: subject.isShared,
+    mayFail: subject.mayFail ?? false,
+    habits,
+    writes: 0,
     acts,
     failures: [],
     known: new Map(),
@@ -45,15 +56,15 @@ export async function runEpoch(subject: Subject, { ms, random, base }: EpochOpti
   const begin = base ?? (await wholeState(run, keeper))
   const clients = (name: string, count: number) =>
     Array.from({ length: count }, (_, i) => clientOf(run, `${name} ${i}`, protocolOf(i), random))
-  const watchers = openWatchers(run, random)
+  const watchers = openWatchers(run, random, subject.protocols)
   const definer = clientOf(run, 'definer', 'http/2', random)
   const working = [
     redefine(run, definer).finally(() => definer.connection.close()),
-    ...clients('writer', WRITERS).map(client => write(run, client).finally(() => client.connection.close())),
-    ...clients('reader', READERS).map(client => read(run, client).finally(() => client.connection.close())),
+    ...clients('writer', habits.writers).map(client => write(run, client).finally(() => client.connection.close())),
+    ...clients('reader', habits.readers).map(client => read(run, client).finally(() => client.connection.close())),
   ]
   try {
-    await disturb(subject, { ms, random, watchers })
+    await (disturbAsPlanned?.(ms) ?? disturb(subject, { ms, random, watchers }))
   } finally {
     stop.abort()
     await Promise.all(working)
@@ -77,14 +88,14 @@ async function makeNamespaces(run: Run, { connection }: Client): Promise<void> {
   for (const name of NAMESPACES) await insist(run, () => connection.call(sent(name)))
 }
 
-function openWatchers(run: Run, random: Random): Watcher[] {
-  const observers = EVERYTHING.flatMap(selection => (['http/1.1', 'http/2'] as const).map(protocol => ({ selection, protocol })))
+function openWatchers(run: Run, random: Random, protocols: readonly Protocol[] = ['http/1.1', 'http/2']): Watcher[] {
+  const observers = EVERYTHING.flatMap(selection => protocols.map(protocol => ({ selection, protocol })))
   return [
     ...observers.map(
       ({ selection, protocol }) =>
         new Watcher(run, clientOf(run, 'observer', protocol, random), { selection, isObserver: true, isSlow: false }),
     ),
-    ...Array.from({ length: WATCHERS }, (_, i) => {
+    ...Array.from({ length: run.habits.watchers }, (_, i) => {
       const client = clientOf(run, `watcher ${i}`, protocolOf(i), random)
       // Only a watcher with many events can fall far behind.
       const isSlow = i % 4 === 0
@@ -98,16 +109,16 @@ async function disturb(
   subject: Subject,
   { ms, random, watchers }: { ms: number; random: Random; watchers: readonly Watcher[] },
 ): Promise<void> {
-  const end = performance.now() + ms
+  const end = monotonicMs() + ms
   for (;;) {
     const wait = 1_000 + random.below(2_500)
-    if (performance.now() + wait > end) break
+    if (monotonicMs() + wait > end) break
     await sleep(wait)
     // A server that stops waits a while for clients that do not read; usually it need not, so that little history is lost.
     if (!random.oneIn(4)) for (const watcher of watchers) watcher.wake()
     await subject.disturb(random)
   }
-  await sleep(Math.max(0, end - performance.now()))
+  await sleep(Math.max(0, end - monotonicMs()))
 }
 
 /** Writes a last object that each watch must receive, and waits until it has. */
@@ -115,10 +126,10 @@ async function settle(run: Run, keeper: Client, watchers: readonly Watcher[]): P
   for (const watcher of watchers) watcher.settle()
   const waiting = new Map<Watcher, number>()
   for (const watcher of watchers) waiting.set(watcher, await writeLast(run, keeper, watcher.selection))
-  const giveUp = performance.now() + PATIENCE_MS
+  const giveUp = monotonicMs() + PATIENCE_MS
   while (waiting.size > 0) {
     for (const [watcher, revision] of waiting) if (watcher.position >= revision) waiting.delete(watcher)
-    if (performance.now() > giveUp) {
+    if (monotonicMs() > giveUp) {
       const stuck = [...waiting].map(([watcher, revision]) => `${watcher.name} is at ${watcher.position}, not at ${revision}`)
       throw new Error(`watches are stuck: ${stuck.join('; ')}`)
     }

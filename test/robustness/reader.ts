@@ -6,13 +6,15 @@ import { type Client, isUnavailable, KEYS, now, pause, type Run, record, SELECTI
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
 const PAUSE_MS = 80
+const MANY_REVISIONS = 500
 
 /** Reads until the run stops. */
 export async function read(run: Run, client: Client): Promise<void> {
   const { random } = client
   while (!run.stop.aborted) {
     const chance = random.below(10)
-    if (chance < 4) await get(run, client, random.pick(KEYS))
+    if (random.oneIn(12)) await searchOldest(run, client, random.pick(SELECTIONS))
+    else if (chance < 4) await get(run, client, random.pick(KEYS))
     else if (chance < 8) await list(run, client, { selection: random.pick(SELECTIONS), ...chooseRevision(run, client) })
     else await listPages(run, client, random.pick(SELECTIONS))
     await pause(run, random.below(2 * PAUSE_MS))
@@ -83,6 +85,20 @@ export async function list(
   )
     run.failures.push(`a list of ${path} was answered with ${answer.status}: ${JSON.stringify(answer.json)}`)
   return answer
+}
+
+/** Looks for the oldest revision that the server still has: mistakes about the end of history show right there. */
+async function searchOldest(run: Run, client: Client, selection: Selection): Promise<void> {
+  let kept = run.newest
+  let forgotten = Math.max(0, kept - MANY_REVISIONS)
+  while (kept - forgotten > 1 && !run.stop.aborted) {
+    const exactly = Math.floor((kept + forgotten) / 2)
+    const query = { resourceVersion: String(exactly), resourceVersionMatch: 'Exact' }
+    const answer = await list(run, client, { selection, exactly, query })
+    if (answer?.status === 200) kept = exactly
+    else if (answer?.status === 410) forgotten = exactly
+    else return
+  }
 }
 
 async function listPages(run: Run, client: Client, selection: Selection): Promise<void> {

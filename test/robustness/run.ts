@@ -1,7 +1,6 @@
 /** The shared state of the clients of one run: the servers, the record, the end. */
-import { setTimeout as sleep } from 'node:timers/promises'
-import type { Target } from '../kit.ts'
-import { type Connection, openConnection, type Protocol } from './connection.ts'
+import { monotonicMs, sleep } from '../../src/lib/environment.ts'
+import type { Connection, Protocol } from './connection.ts'
 import type { Act, Key, Revision, Seen } from './history.ts'
 import { keyOf, NAMESPACES } from './objects.ts'
 import type { Random } from './random.ts'
@@ -41,10 +40,16 @@ export const SELECTIONS: readonly Selection[] = [
 ]
 
 export type Run = {
-  /** The servers, over which clients are spread. */
-  readonly targets: readonly Target[]
+  /** Opens connections to the servers, over which clients are spread. */
+  readonly open: Open
   /** Whether a server may be behind, or without its store for a while. */
   readonly isShared: boolean
+  /** Whether a store of one server may fail for a while. */
+  readonly mayFail: boolean
+  /** How many clients there are, and what they do. */
+  readonly habits: Habits
+  /** The number of values that were written. */
+  writes: number
   readonly acts: Act[]
   /** Responses that no state of the server explains. */
   readonly failures: string[]
@@ -56,22 +61,35 @@ export type Run = {
   readonly stop: AbortSignal
 }
 
+export type Habits = {
+  readonly writers: number
+  readonly readers: number
+  readonly watchers: number
+  /** The largest size of a large value. */
+  readonly heavyBytes: number
+  /** The factor by which the pauses of writers and readers are longer than usual. */
+  readonly patience: number
+}
+
+/** A function for each server that opens a connection to it. */
+export type Open = (protocol: Protocol) => readonly (() => Connection)[]
+
 /** One client: a name, a connection and chance of its own. */
 export type Client = { readonly name: string; readonly connection: Connection; readonly random: Random }
 
-export const clientOf = ({ targets }: Run, name: string, protocol: Protocol, random: Random): Client => ({
+export const clientOf = ({ open }: Run, name: string, protocol: Protocol, random: Random): Client => ({
   name: `${name} (${protocol})`,
-  connection: connectionTo(targets, protocol, random),
+  connection: connectionTo(open(protocol), random),
   random: random.fork(),
 })
 
-function connectionTo(targets: readonly Target[], protocol: Protocol, random: Random): Connection {
-  const [first, ...others] = targets.map(target => () => openConnection(protocol, target))
+function connectionTo([first, ...others]: ReturnType<Open>, random: Random): Connection {
   return others.length === 0 ? first!() : new SpreadConnection([first!, ...others], random.fork())
 }
 
 /** Whether a response only says that a server cannot reach its store now, so that nothing follows from it. */
-export const isUnavailable = ({ isShared }: Run, status: number): boolean => isShared && [500, 503, 504].includes(status)
+export const isUnavailable = ({ isShared, mayFail }: Run, status: number): boolean =>
+  (isShared || mayFail) && [500, 503, 504].includes(status)
 
 /** Records an act and its observations. */
 export function record(run: Run, act: Act): void {
@@ -89,7 +107,7 @@ function learn(run: Run, object: Seen): void {
   if ((run.known.get(object.key)?.revision ?? 0) < object.revision) run.known.set(object.key, object)
 }
 
-export const now = (): number => performance.now()
+export const now = monotonicMs
 
 export const INSIST_MS = 500
 const INSIST = 60
@@ -108,4 +126,4 @@ export async function insist<A extends { readonly status: number } | undefined>(
 }
 
 /** Waits about that long; ends early and quietly when the run stops. */
-export const pause = (run: Run, ms: number): Promise<void> => sleep(ms, undefined, { signal: run.stop }).catch(() => {})
+export const pause = (run: Run, ms: number): Promise<void> => sleep(ms * run.habits.patience, { signal: run.stop }).catch(() => {})

@@ -1,4 +1,5 @@
 /** A client of several servers: it stays with one for a while, and changes to another at random and when a response does not come. */
+import { startTimer, stopTimer, type Timer } from '../../src/lib/environment.ts'
 import type { Answer, Connection, Request, StreamAnswer } from './connection.ts'
 import type { Random } from './random.ts'
 
@@ -35,9 +36,9 @@ export class SpreadConnection implements Connection {
     if (this.#random.oneIn(STAY)) this.#at = this.#random.below(this.#open.length)
     const at = this.#at
     const connection = (this.#connections[at] ??= this.#open[at]!())
-    let timer: NodeJS.Timeout | undefined
+    let timer: Timer | undefined
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer came')), PATIENCE_MS)
+      timer = startTimer(() => reject(new Error('no answer came')), PATIENCE_MS)
     })
     try {
       return await Promise.race([ask(connection), late])
@@ -47,7 +48,7 @@ export class SpreadConnection implements Connection {
       this.#at = (at + 1) % this.#open.length
       throw error
     } finally {
-      clearTimeout(timer)
+      stopTimer(timer)
     }
   }
 }

@@ -3,12 +3,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type ProcessOptions, type Scope, type ServerProcess, startProcess, type Target } from '../kit.ts'
 import { type EtcdCluster, type EtcdMember, startEtcd } from '../kits/etcd.ts'
 import { type ManyProcesses, startProcesses } from '../kits/processes.ts'
+import type { Protocol } from './connection.ts'
 import type { Random } from './random.ts'
+import type { Open } from './run.ts'
 
 export interface Subject {
   readonly targets: readonly Target[]
   /** Whether there are several servers, each with a cache that may be behind. */
   readonly isShared: boolean
+  /** Whether its store may fail for a while. */
+  readonly mayFail?: boolean
+  /** Opens connections, where they are none of this machine. */
+  readonly open?: Open
+  /** The protocols of those that watch everything, one for each; both, unless they make no difference. */
+  readonly protocols?: readonly Protocol[]
   start(): Promise<void>
   /** Disturbs the servers, or their dependencies, and undoes it. */
   disturb(random: Random): Promise<void>

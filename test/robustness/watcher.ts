@@ -1,5 +1,5 @@
 /** Watchers: clients that follow a selection during a whole run, through cuts, restarts, slow reading and compacted history. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { sleep, startTimer, stopTimer } from '../../src/lib/environment.ts'
 import type { Stream } from './connection.ts'
 import type { Revision, Session, WatchEvent } from './history.ts'
 import { seen } from './objects.ts'
@@ -9,6 +9,8 @@ import { collectionPath, type Selection, selectorQuery, showSelection } from './
 
 const RETRY_MS = 30
 const MAX_MS = 8_000
+const FEW_REVISIONS = 30
+const MANY_REVISIONS = 500
 /** The ways to request the current objects first. */
 const BEGINNINGS: readonly Readonly<Record<string, string>>[] = [
   { sendInitialEvents: 'true', resourceVersionMatch: 'NotOlderThan' },
@@ -34,6 +36,8 @@ export class Watcher {
   readonly #running: Promise<void>
   /** The revision to resume from; undefined when that must be determined first. */
   #position: Revision | undefined
+  /** Its oldest position. */
+  #first: Revision = Number.POSITIVE_INFINITY
   #stream: Stream | undefined
   #settling = false
   #wake: () => void = () => {}
@@ -77,7 +81,7 @@ export class Watcher {
   async #follow(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const wasOpen = await this.#watchOnce().catch(() => false)
-      if (!wasOpen) await sleep(RETRY_MS, undefined, { signal: this.#stop.signal }).catch(() => {})
+      if (!wasOpen) await sleep(RETRY_MS, { signal: this.#stop.signal }).catch(() => {})
     }
   }
 
@@ -86,7 +90,7 @@ export class Watcher {
     const { random, connection, name } = this.#client
     const { isObserver } = this.#habits
     if (this.#position === undefined && (isObserver || random.oneIn(2))) await this.#list()
-    const from = this.#position
+    const from = this.#resumption()
     const bookmarks = isObserver || random.oneIn(2)
     const { path, mayBeOld } = this.#path(from, bookmarks)
     const session: Opening = { from, isMarked: bookmarks, start: now(), events: [], isBeginning: from === undefined && bookmarks }
@@ -100,15 +104,24 @@ export class Watcher {
     }
     if (this.#stop.signal.aborted) stream.close()
     const dawdling = this.#habits.isSlow && !this.#settling ? this.#dawdle(stream) : undefined
-    const leaving = isObserver ? undefined : setTimeout(() => this.#leave(session, stream), random.below(2 * MAX_MS))
+    const leaving = isObserver ? undefined : startTimer(() => this.#leave(session, stream), random.below(2 * MAX_MS))
     const how = await stream.ended
-    clearTimeout(leaving)
+    stopTimer(leaving)
     await dawdling
     const { isMarked, start, events, how: noted = how, end = now() } = session
     const asked = { selection: this.selection, isMarked, ...(from !== undefined && { from }), ...(mayBeOld && { mayBeOld }) }
     record(this.#run, { type: 'watch', client: name, ...asked, start, end, events, how: noted })
     if (noted === 'expired') this.#position = undefined
     return true
+  }
+
+  /** Its position, or an older one, as a client has that did not keep all of them: within the history of the server, or before it. */
+  #resumption(): Revision | undefined {
+    const { random } = this.#client
+    if (this.#position === undefined) return undefined
+    this.#first = Math.min(this.#first, this.#position)
+    if (this.#habits.isObserver || this.#settling || !random.oneIn(3)) return this.#position
+    return Math.max(this.#first, this.#position - random.below(random.oneIn(2) ? FEW_REVISIONS : MANY_REVISIONS))
   }
 
   async #list(): Promise<void> {

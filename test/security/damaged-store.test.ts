@@ -4,9 +4,21 @@ import { cpSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { openEmbeddedStore } from '../../src/storage/embedded/embedded.ts'
-import { ask, CONFIG_MAPS, configMap, eventually, launch, PATIENCE_MS, startProcess, targetOf, temporaryDirectory } from '../kit.ts'
+import {
+  ask,
+  CONFIG_MAPS,
+  configMap,
+  eventually,
+  launch,
+  PATIENCE_MS,
+  repeats,
+  startProcess,
+  targetOf,
+  temporaryDirectory,
+} from '../kit.ts'
 
-const COPIES = 24
+/** Each damage of both kinds of pages. */
+const COPIES = repeats(12)
 const PAGE = 4096
 const HEADER = 24
 const OBJECTS = 400

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm'
 import type { Server } from '../../src/server/running-server.ts'
 import { startServer } from '../../src/server/start.ts'
 import { configOf } from '../../src/start-options.ts'
-import { ask, CONFIG_MAPS, configMap, patient, type Scope, temporaryDirectory } from '../kit.ts'
+import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, temporaryDirectory } from '../kit.ts'
 
 const MIB = 1 << 20
 /** The default memory for objects and history of a server in a container of this size. */
@@ -29,13 +29,13 @@ test('many large objects are not held in memory, nor after a restart, and are se
   const options = { dataDir: temporaryDirectory(t), quotaBackendBytes: 512 * MIB }
   const before = bytesInBuffers()
   const first = await start(t, options)
-  const count = 160
+  const count = 120
   for (let i = 0; i < count; i++) await create(first, `large-${i}`, `${i} `.padEnd(MIB, 'x'))
   await assertBounded(first, before)
   await first.close()
 
   const server = await start(t, options)
-  // At 6256f0f1 all of them were held, 160 MB, and 1.5 GB of 1,500 of them.
+  // More than may be held: at 6256f0f1 all of them were, 120 MB, and 1.5 GB of 1,500 of them.
   await assertBounded(server, before)
   assert.ok((await ask(server, `${CONFIG_MAPS}/large-77`)).json.data.x.startsWith('77 '))
   const listed = await ask(server, CONFIG_MAPS)
@@ -90,7 +90,7 @@ async function assertBounded(server: Server, before: number): Promise<void> {
     const [, value] = new RegExp(`^${name} (\\d+)$`, 'm').exec((await ask(server, '/metrics')).text) ?? []
     return Number(value)
   }
-  while (!((await metric('keelson_cache_object_bytes')) <= OBJECTS)) await new Promise(setImmediate)
+  await eventually('objects are given up', async () => ((await metric('keelson_cache_object_bytes')) <= OBJECTS ? true : undefined))
   assert.ok((await metric('keelson_cache_history_bytes')) <= HISTORY)
   const held = bytesInBuffers() - before
   assert.ok(held < OBJECTS + HISTORY + SOME_MORE, `${Math.round(held / MIB)} MiB are held`)

@@ -7,7 +7,7 @@ import { PriorityClass } from '../../kinds/scheduling/priorityclass.ts'
 import { priority } from './priority.ts'
 
 const classed = (name: string, value: number, more: object = {}) => withDefaults(PriorityClass, { metadata: { name }, value, ...more })
-const plugin = (...classes: object[]) => priority(readerOf({ priorityclasses: classes as never }), 'k8s.io')
+const plugin = (...classes: object[]) => priority(readerOf({ priorityclasses: classes as never }), 'k8s.io', () => true)
 const rankOf = ({ spec: { priorityClassName, priority: number, preemptionPolicy } }: any) => [priorityClassName, number, preemptionPolicy]
 
 test('a pod without a class has priority zero, or that of the default class', () => {

@@ -1,4 +1,4 @@
-/** Pods get the number that their priority class stands for; there is one default class at most. */
+/** Pods and groups of pods get the number that their priority class stands for; there is one default class at most. */
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { forbiddenRequest } from '../../schema/status-error.ts'
@@ -12,7 +12,13 @@ type Standing = { readonly className: string; readonly priority: number; readonl
 /** The priority of pods while no class is the default. */
 const ORDINARY: Standing = { className: '', priority: 0, preemptionPolicy: 'PreemptLowerPriority' }
 
-export function priority(reader: Reader, groupDomain: string): Plugin {
+/** Groups of pods: their names in messages, and the feature gate of the kind. */
+const GROUPS: Readonly<Record<string, { readonly name: string; readonly feature: string }>> = {
+  podgroups: { name: 'pod group', feature: 'GenericWorkload' },
+  compositepodgroups: { name: 'composite pod group', feature: 'CompositePodGroup' },
+}
+
+export function priority(reader: Reader, groupDomain: string, gate: (name: string) => boolean): Plugin {
   const classes = { group: `scheduling.${groupDomain}`, version: 'v1', plural: 'priorityclasses' }
   const defaultClass = () =>
     (reader.list(classes) as readonly PriorityClass[])
@@ -28,10 +34,16 @@ export function priority(reader: Reader, groupDomain: string): Plugin {
 
   return {
     name: 'Priority',
-    plurals: ['pods', 'priorityclasses'],
+    plurals: ['pods', 'priorityclasses', ...Object.keys(GROUPS)],
     mutate(attributes) {
       const { operation, resource, subresource, object, oldObject } = attributes
-      if (subresource !== '' || resource.group !== '' || resource.plural !== 'pods' || !object) return
+      if (subresource !== '' || !object) return
+      if (resource.group === classes.group && Object.hasOwn(GROUPS, resource.plural) && operation === 'CREATE') {
+        const { name, feature } = GROUPS[resource.plural]!
+        const spec = object['spec'] as Ranked
+        if (gate(feature)) rankGroup(spec, standingOf(attributes, spec.priorityClassName), { attributes, name, gate })
+      }
+      if (resource.group !== '' || resource.plural !== 'pods') return
       const spec = object['spec'] as PodSpec
       if (operation === 'CREATE') rank(spec, standingOf(attributes, spec.priorityClassName), attributes)
       else if (operation === 'UPDATE' && oldObject) keepRank(spec, oldObject['spec'] as PodSpec)
@@ -61,6 +73,26 @@ function rank(spec: PodSpec, { className, priority, preemptionPolicy }: Standing
     throw refusal(
       attributes,
       `the string value of PreemptionPolicy (${spec.preemptionPolicy}) must not be provided in pod spec; priority admission controller computed ${preemptionPolicy} from the given PriorityClass name`,
+    )
+  spec.preemptionPolicy = preemptionPolicy
+}
+
+type Ranked = Pick<PodSpec, 'priority' | 'priorityClassName' | 'preemptionPolicy'>
+type GroupRules = { readonly attributes: Attributes; readonly name: string; readonly gate: (name: string) => boolean }
+
+function rankGroup(spec: Ranked, { className, priority, preemptionPolicy }: Standing, { attributes, name, gate }: GroupRules): void {
+  if (spec.priority !== undefined && spec.priority !== priority)
+    throw refusal(
+      attributes,
+      `priority set in the ${name} (${spec.priority}) must match the priority computed (${priority}) based on the priority class set in the spec`,
+    )
+  spec.priority = priority
+  if (className !== '') spec.priorityClassName = className
+  if (preemptionPolicy === undefined || !gate('PodGroupPreemptionPolicy')) return
+  if (spec.preemptionPolicy !== undefined && spec.preemptionPolicy !== preemptionPolicy)
+    throw refusal(
+      attributes,
+      `the string value of PreemptionPolicy (${spec.preemptionPolicy}) must not be provided in ${name} spec; priority admission controller computed ${preemptionPolicy} from the given PriorityClass name`,
     )
   spec.preemptionPolicy = preemptionPolicy
 }

@@ -25,6 +25,7 @@ export function storageObjectInUseProtection(groupDomain: string): Plugin {
   }
 }
 
-function addFinalizer({ metadata }: AnyObject, finalizer: string): void {
+/** Adds a finalizer, once. */
+export function addFinalizer({ metadata }: AnyObject, finalizer: string): void {
   if (!metadata.finalizers?.includes(finalizer)) metadata.finalizers = [...(metadata.finalizers ?? []), finalizer]
 }

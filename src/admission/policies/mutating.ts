@@ -3,6 +3,7 @@
 import { JsonPatchOperation, PartialObject, typeNameProblems } from '../../cel/kubernetes/patch-types.ts'
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { CelList, elementsOf } from '../../cel/runtime/values.ts'
+import { monotonicMs } from '../../lib/environment.ts'
 import { deepEqual, type Json, type JsonObject } from '../../lib/json-value.ts'
 import type { Step } from '../../lib/step.ts'
 import { applyJsonPatch, PatchError, type PatchOperation, PatchTestError } from '../../patch/json-patch.ts'
@@ -104,9 +105,9 @@ function* mutate(
   const { policy, binding, resource } = invocation
   const { budget } = attributes.ctx
   const { observer } = parts
-  const begun = performance.now()
+  const begun = monotonicMs()
   const count = (errorType: ExpressionError) =>
-    observer.policyMutated({ policy: policy.name, binding: binding.name, errorType, seconds: (performance.now() - begun) / 1000 })
+    observer.policyMutated({ policy: policy.name, binding: binding.name, errorType, seconds: (monotonicMs() - begun) / 1000 })
   const fail = (message: string, type: ExpressionError) => {
     const fault = { policy, binding, message, reason: 'Invalid' } as const
     explainFault(attributes, fault)

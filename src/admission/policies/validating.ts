@@ -1,5 +1,6 @@
 /** Validating policies: their expressions must hold for a request, or it is denied, warned about or audited. */
 import type { Bindings } from '../../cel/runtime/program.ts'
+import { monotonicMs } from '../../lib/environment.ts'
 import type { Step } from '../../lib/step.ts'
 import type { Budget } from '../../schema/budget.ts'
 import { StatusError } from '../../schema/status-error.ts'
@@ -63,7 +64,7 @@ function* validateBy(policies: readonly Candidate<ValidatingPolicy>[], attribute
     yield* policy.programs.prepare()
     const request = yield* versions.in(found.resource)
     for (const param of found.params) {
-      const begun = performance.now()
+      const begun = monotonicMs()
       const early = policy.conditions.mayAuthorize
         ? undefined
         : yield* evaluateConditions(policy.conditions, policyVariables(request, param, { namespace }), budget)
@@ -73,7 +74,7 @@ function* validateBy(policies: readonly Candidate<ValidatingPolicy>[], attribute
           : yield* parts.expressions.evaluate(attributes, authorize =>
               evaluate(found, { bindings: policyVariables(request, param, { authorize, namespace }), budget, early }),
             )
-      const seconds = (performance.now() - begun) / 1000
+      const seconds = (monotonicMs() - begun) / 1000
       countConditions(found, { skippedBy, decisions, attributes, observer: parts.observer })
       for (const decision of decisions) act(decision, found, { attributes, denials, audited, seconds, observer: parts.observer })
       for (const message of failedAnnotations) denials.push({ policy: policy.name, binding: binding!.name, message, reason: 'Invalid' })

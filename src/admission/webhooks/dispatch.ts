@@ -1,5 +1,6 @@
 /** Calls the webhooks that match a request: mutating ones one after the other, validating ones all at once. */
 import { JsonError, parseJson } from '../../codec/json.ts'
+import { monotonicMs } from '../../lib/environment.ts'
 import { deepEqual, type Json } from '../../lib/json-value.ts'
 import { type Step, waitFor } from '../../lib/step.ts'
 import { applyJsonPatch, decodeJsonPatch, PatchError, type PatchOperation } from '../../patch/json-patch.ts'
@@ -52,11 +53,11 @@ export const validatingWebhooks = (parts: WebhookParts): Plugin => ({
   *validate(attributes) {
     const webhooks = concerned(parts.validating(), attributes, parts)
     if (webhooks.length === 0) return
-    const begun = performance.now()
+    const begun = monotonicMs()
     try {
       yield* callValidating(webhooks, attributes, parts)
     } finally {
-      attributes.ctx.stopwatch?.waitedFor(performance.now() - begun)
+      attributes.ctx.stopwatch?.waitedFor(monotonicMs() - begun)
     }
   },
 })
@@ -139,7 +140,7 @@ function* mutate(
       JSON.stringify({ configuration, webhook: name, mutated: changed }),
     )
   }
-  const since = performance.now()
+  const since = monotonicMs()
   const outcome = yield* waitFor(timedCall({ webhook, request }, { type: 'admit', parts }))
   if (outcome.outcome !== 'allowed') {
     if (outcome.outcome === 'failed' && webhook.failsOpen)
@@ -246,7 +247,7 @@ async function validate(
   { index, parts }: { index: number; parts: WebhookParts },
 ): Promise<Error | undefined> {
   const { attributes } = request
-  const since = performance.now()
+  const since = monotonicMs()
   const outcome = await timedCall({ webhook, request }, { type: 'validating', parts })
   if (outcome.outcome === 'allowed') {
     attributes.ctx.explanation?.add({ ...named(webhook), outcome: 'allowed' }, { since })
@@ -304,7 +305,7 @@ async function timedCall(
   { type, parts }: { type: 'admit' | 'validating'; parts: WebhookParts },
 ): Promise<CallOutcome> {
   const { attributes } = request
-  const begun = performance.now()
+  const begun = monotonicMs()
   const traced = attributes.ctx.stopwatch?.trace?.call(`Call ${type === 'admit' ? 'mutating' : 'validating'} webhook`, {
     configuration: webhook.configuration,
     webhook: webhook.name,
@@ -320,7 +321,7 @@ async function timedCall(
   })
   traced?.end(outcome.outcome === 'failed' ? outcome.message : undefined)
   const rejected = outcome.outcome === 'rejected' || (outcome.outcome === 'failed' && !webhook.failsOpen)
-  const seconds = (performance.now() - begun) / 1000
+  const seconds = (monotonicMs() - begun) / 1000
   if (type === 'admit') attributes.ctx.stopwatch?.waitedFor(1000 * seconds)
   parts.observer.webhookCalled({ name: webhook.name, type, operation: attributes.operation, rejected, code: codeOf(outcome), seconds })
   if (outcome.outcome !== 'failed' && outcome.response) report(webhook, outcome.response, attributes)

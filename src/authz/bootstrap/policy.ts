@@ -5,6 +5,7 @@ import { CLUSTER_BINDINGS, NAMESPACE_BINDINGS, NAMESPACE_ROLES, type SubjectText
 import { AGGREGATED_PARTS, CLUSTER_ROLES } from './cluster-roles.ts'
 import { COMPONENT_ROLES } from './component-roles.ts'
 import { CONTROLLER_ROLES } from './controller-roles.ts'
+import { addedControllers, addedRules } from './gated-rules.ts'
 import { type RuleLine, ruleOf } from './notation.ts'
 
 type Texts = Readonly<Record<string, string>>
@@ -31,12 +32,12 @@ export const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
 /** Roles for users; each aggregates the roles labelled for it. `into` is the next larger one. */
 const AGGREGATED = { admin: {}, edit: { into: 'admin' }, view: { into: 'edit' } } as const
 
-/** Cluster roles and their bindings. */
-export function* clusterPolicy(groupDomain: string): Iterable<BootstrapObject> {
+/** Cluster roles and their bindings; some belong to features whose gate must be on. */
+export function* clusterPolicy(groupDomain: string, gate: (name: string) => boolean = () => false): Iterable<BootstrapObject> {
   const label = (role: string) => ({ [`rbac.authorization.${groupDomain}/aggregate-to-${role}`]: 'true' })
   const roleFrom = (name: string, lines: readonly RuleLine[], labels?: Texts): BootstrapObject => ({
     resource: 'clusterroles',
-    object: { metadata: metadataOf(name, labels), rules: lines.map(line => ruleOf(line, groupDomain)) },
+    object: { metadata: metadataOf(name, labels), rules: [...lines, ...addedRules(name, gate)].map(line => ruleOf(line, groupDomain)) },
   })
   for (const [name, into] of Object.entries(AGGREGATED) as [string, { into?: string }][]) {
     const clusterRoleSelectors = [{ matchLabels: label(name) }]
@@ -48,7 +49,7 @@ export function* clusterPolicy(groupDomain: string): Iterable<BootstrapObject> {
   for (const [name, lines] of Object.entries({ ...CLUSTER_ROLES, ...COMPONENT_ROLES }))
     yield roleFrom(name.replace('{group_domain}', groupDomain), lines)
   for (const [name, subjects] of Object.entries(CLUSTER_BINDINGS)) yield clusterBinding(name, subjects, groupDomain)
-  for (const [name, lines] of Object.entries(CONTROLLER_ROLES)) {
+  for (const [name, lines] of Object.entries({ ...CONTROLLER_ROLES, ...addedControllers(gate) })) {
     yield roleFrom(`system:controller:${name}`, lines)
     yield clusterBinding(`system:controller:${name}`, [`ServiceAccount kube-system/${name}`], groupDomain)
   }

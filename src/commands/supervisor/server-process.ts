@@ -1,6 +1,7 @@
 /** One server process, as its supervisor sees it. */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
+import { ownCommand } from '../../lib/executable.ts'
 import type { ToProcess, ToSupervisor } from '../../server/processes/messages.ts'
 
 export type Ended = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
@@ -16,9 +17,11 @@ export type ProcessParts = {
 /** The command that a server process runs, as `src/cli.ts` names it. */
 const COMMAND = 'serve-process'
 
-/** Starts one with the arguments of `serve`, as `bin/start.js` does. */
-export const forkProcess = (args: readonly string[]): ChildProcess =>
-  fork(process.argv[1]!, [COMMAND, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+/** Starts one with the arguments of `serve`, as `bin/begin.js` does. */
+export function forkProcess(args: readonly string[]): ChildProcess {
+  const [program, ...before] = ownCommand()
+  return spawn(program, [...before, COMMAND, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+}
 
 export class ServerProcess {
   readonly number: number

@@ -1,7 +1,9 @@
 /** Computes the start times of a cron job, and those that it has missed. */
+import { createHash } from 'node:crypto'
 import type { CronJob } from '../../kinds/batch/cronjob.ts'
 import { type CronSchedule, parseCron } from '../../lib/cron.ts'
 import { goQuote } from '../../lib/go-text.ts'
+import { LruCache } from '../../lib/lru-cache.ts'
 import { millisecondsAt } from '../../lib/time.ts'
 import { timeZoneFault } from '../../lib/time-zone.ts'
 
@@ -23,8 +25,16 @@ type Found = { readonly ok: true; readonly missed: Missed } | { readonly ok: fal
 export function scheduleOf({ spec }: CronJob): ReturnType<typeof parseCron> {
   const { schedule, timeZone = '' } = spec
   // A zone inside the schedule goes before the other, which is not there then.
-  return parseCron(schedule, timeZoneFault(timeZone) === undefined ? timeZone : '')
+  const zone = timeZoneFault(timeZone) === undefined ? timeZone : ''
+  if (schedule.length < LONG) return parseCron(schedule, zone)
+  const key = `${zone} ${createHash('sha256').update(schedule).digest('base64')}`
+  let parsed = PARSED.get(key)
+  if (!parsed) PARSED.set(key, (parsed = parseCron(schedule, zone)))
+  return parsed
 }
+/** A schedule may be as long as a request, and is looked at whenever a job changes: those of so many characters are kept, by their digests. */
+const LONG = 1024
+const PARSED = new LruCache<string, ReturnType<typeof parseCron>>(1000)
 
 type Range = { readonly now: number; readonly withinDeadline: boolean }
 

@@ -26,8 +26,9 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
     workers: 8,
     create({ client, recorder, enqueue }) {
       const hasRules = gate('DRADeviceTaintRules')
-      const users = new DeviceUsers(client)
-      const world = worldOf(client, users, hasRules)
+      const hasGroupClaims = gate('DRAWorkloadResourceClaims')
+      const users = new DeviceUsers(client, { hasGroupClaims })
+      const world = { ...worldOf(client, users, hasRules), hasGroupClaims }
       const reporter = new RuleReporter({ client, manager: NAME, users, world })
       const evictor = new PodEvictor({
         client,
@@ -44,7 +45,7 @@ export const deviceTaintEvictionController = ({ gate }: DeviceTaintParts) =>
     },
   })
 
-function worldOf(client: Client, users: DeviceUsers, hasRules: boolean): World {
+function worldOf(client: Client, users: DeviceUsers, hasRules: boolean): Omit<World, 'hasGroupClaims'> {
   const rules = client.of(DeviceTaintRule)
   return {
     claim: (namespace, name) => users.claim(namespace, name),

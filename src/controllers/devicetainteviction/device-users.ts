@@ -5,9 +5,12 @@ import type { Client, ResourceClient } from '../../client/client.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
 import { poolId } from '../../devices/device.ts'
 import type { DeviceName } from '../../devices/device-taints.ts'
+import { type GroupClaims, isGroupConsumer } from '../../devices/pod-claims.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { DeviceTaint } from '../../kinds/resource/device-taint.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
+import { GROUP_INDEX } from '../pods/group-members.ts'
 
 const CLAIMS_BY_POOL: IndexDefinition<ResourceClaim> = {
   name: 'allocated-pool',
@@ -25,8 +28,13 @@ export type DeviceTest = (device: DeviceName) => boolean
 export class DeviceUsers {
   readonly #claims: ResourceClient<ResourceClaim>
   readonly #slices: ResourceClient<ResourceSlice>
+  readonly #pods: ResourceClient<Pod>
+  readonly #hasGroupClaims: boolean
 
-  constructor(client: Client) {
+  /** Without group claims, a reservation for a group, which an earlier run may have left, is ignored. */
+  constructor(client: Client, { hasGroupClaims }: GroupClaims) {
+    this.#pods = client.of(Pod)
+    this.#hasGroupClaims = hasGroupClaims
     this.#claims = client.of(ResourceClaim)
     this.#slices = client.of(ResourceSlice)
   }
@@ -42,11 +50,14 @@ export class DeviceUsers {
     return []
   }
 
-  /** The keys of the pods that a claim is reserved for. */
+  /** The keys of the pods that a claim is reserved for, itself or by their group. */
   ofClaim(claim: ResourceClaim | undefined): string[] {
-    return (claim?.status.reservedFor ?? []).flatMap(({ apiGroup, resource, name }) =>
-      !apiGroup && resource === 'pods' ? [queueKey({ namespace: claim!.metadata.namespace ?? '', name })] : [],
-    )
+    return (claim?.status.reservedFor ?? []).flatMap(consumer => {
+      const { apiGroup, resource, name } = consumer
+      const key = queueKey({ namespace: claim!.metadata.namespace ?? '', name })
+      if (isGroupConsumer(consumer) && this.#hasGroupClaims) return Array.from(this.#pods.informer.byIndex(GROUP_INDEX, key), queueKey)
+      return !apiGroup && resource === 'pods' ? [key] : []
+    })
   }
 
   /** The keys of the pods that use a device of the pool of a slice. */

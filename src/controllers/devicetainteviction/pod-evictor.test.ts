@@ -24,11 +24,12 @@ async function open(t: Scope, tolerationSeconds?: number) {
   const [pods, claims] = [client.of(Pod), client.of(ResourceClaim)]
   const [slices, rules] = [client.of(ResourceSlice), client.of(DeviceTaintRule)]
   const recorder = listRecorder()
-  const users = new DeviceUsers(client)
+  const users = new DeviceUsers(client, { hasGroupClaims: false })
   const world: World = {
     claim: (namespace, name) => users.claim(namespace, name),
     taintsOf: device => users.taintsOf(device),
     rules: () => rules.list(),
+    hasGroupClaims: false,
   }
   const reporter = new RuleReporter({ client, manager: 'test', users, world })
   const reported: string[] = []
@@ -112,6 +113,20 @@ test('only slices of the highest generation of a pool count', async t => {
   await addSlice('new', 2, [])
   assert.deepEqual(users.taintsOf(device), [])
   assert.deepEqual([users.count(() => true), users.ofDevices(() => true)], [{ published: 1, allocated: 1 }, ['default/p']])
+})
+
+test('the pods of a group are the users of a claim that is reserved for the group', async t => {
+  const { client } = await openControllerBench(t, [Pod, ResourceClaim, ResourceSlice], { gate: () => true })
+  for (const [name, podGroupName] of Object.entries({ a: 'g', b: 'g', c: 'other' }))
+    await client.of(Pod).create({
+      metadata: { namespace: 'default', name },
+      spec: { containers: [{ name: 'main', image: 'i' }], schedulingGroup: { podGroupName } },
+    })
+  const reservedFor = [{ apiGroup: 'scheduling.k8s.io', resource: 'podgroups', name: 'g', uid: 'u' }]
+  const claim = { metadata: { namespace: 'default', name: 'c' }, status: { reservedFor } } as ResourceClaim
+  const usersWith = (hasGroupClaims: boolean) => new DeviceUsers(client, { hasGroupClaims }).ofClaim(claim)
+  assert.deepEqual(usersWith(true).sort(), ['default/a', 'default/b'])
+  assert.deepEqual(usersWith(false), [])
 })
 
 test('a rule reports the pods that it has to evict, and later those that it has evicted', async t => {

@@ -21,7 +21,7 @@ const rule = (selector: object | undefined, effect = 'NoExecute') =>
 function world(taints: object[], rules: TaintRule[] = [], tolerations: object[] = [], reservedFor: object[] = [{ uid: 'u' }]): World {
   const results = [{ request: 'r', driver: 'd', pool: 'p', device: 'x', tolerations }]
   const claim = { metadata: { name: 'c' }, status: { allocation: { devices: { results } }, reservedFor } } as unknown as ResourceClaim
-  return { claim: () => claim, taintsOf: () => taints as never, rules: () => rules }
+  return { claim: () => claim, taintsOf: () => taints as never, rules: () => rules, hasGroupClaims: true }
 }
 
 test('a pod has to go when a taint on one of its devices is not tolerated, or no longer', () => {
@@ -40,6 +40,16 @@ test('a pod has to go when a taint on one of its devices is not tolerated, or no
   assert.deepEqual(evictionOf(pod, world([], [rule({ driver: 'd', device: 'x' })]))?.rules, new Set(['rule']))
   for (const other of [undefined, { driver: 'e' }, { pool: 'q' }, { device: 'y' }])
     assert.equal(evictionOf(pod, world([], [rule(other)])), undefined)
+})
+
+test('a pod of a group uses the claims that are reserved for the group, if groups can have claims', () => {
+  const member = { ...pod, spec: { ...pod.spec, schedulingGroup: { podGroupName: 'g' } } } as unknown as Pod
+  const reservedFor = (name: string) => [{ apiGroup: 'scheduling.k8s.io', resource: 'podgroups', name, uid: 'group' }]
+  const tainted = (name: string) => world([taint('a')], [], [], reservedFor(name))
+  assert.equal(evictionOf(member, tainted('g'))?.at, T)
+  assert.equal(evictionOf(member, tainted('other')), undefined)
+  assert.equal(evictionOf(pod, tainted('g')), undefined)
+  assert.equal(evictionOf(member, { ...tainted('g'), hasGroupClaims: false }), undefined)
 })
 
 test('the condition of a rule says how far it is', () => {

@@ -1,14 +1,14 @@
 /** Decides when pods are evicted because of taints on their devices, and the condition of a DeviceTaintRule. */
 
 import { type DeviceName, isSelected, type TaintRule, tolerates } from '../../devices/device-taints.ts'
-import { claimNameOf, isMadeFor, isReservedFor } from '../../devices/pod-claims.ts'
+import { claimNameOf, type GroupClaims, isMadeForPod, isReservedForPod } from '../../devices/pod-claims.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { DeviceTaint } from '../../kinds/resource/device-taint.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { disruptionPatch } from '../pods/disruption-target.ts'
 
 /** The objects that decide about evictions, from informers or from tests. */
-export interface World {
+export interface World extends GroupClaims {
   claim(namespace: string, name: string): ResourceClaim | undefined
   /** The taints that a slice puts on a device now. */
   taintsOf(device: DeviceName): readonly DeviceTaint[]
@@ -26,8 +26,8 @@ export function evictionOf(pod: Pod, world: World): Eviction | undefined {
   for (const entry of pod.spec.resourceClaims ?? []) {
     const named = claimNameOf(pod, entry)
     const claim = 'name' in named ? world.claim(pod.metadata.namespace ?? '', named.name) : undefined
-    if (!claim?.status.allocation || !isReservedFor(pod.metadata.uid, claim)) continue
-    if (named.type === 'made' && !isMadeFor(pod.metadata.uid, claim)) continue
+    if (!claim?.status.allocation || !isReservedForPod(pod, claim, world)) continue
+    if (named.type === 'made' && !isMadeForPod(pod, claim, world)) continue
     const found = claimEviction(claim, world)
     if (!found) continue
     at = Math.min(at ?? Number.POSITIVE_INFINITY, found.at)

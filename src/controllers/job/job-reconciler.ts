@@ -5,6 +5,7 @@ import { type EventRecorder, recordAll } from '../../client/event-recorder.ts'
 import { Job } from '../../kinds/batch/job.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { labelTermsOf } from '../../kinds/rules/meta.ts'
+import type { PodGroup } from '../../kinds/scheduling/podgroup.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { claimSelected } from '../pods/ownership.ts'
@@ -12,12 +13,18 @@ import { type PodControl, podControl } from '../pods/pod-control.ts'
 import { slowStart } from '../pods/slow-start.ts'
 import type { FailureRecord } from './back-off.ts'
 import { concurrently } from './concurrently.ts'
+import type { JobGroups } from './job-groups.ts'
 import { isTracked, TRACKING_FINALIZER, UNTRACK } from './job-pod.ts'
 import { isFinished, isManagedHere } from './job-state.ts'
 import { podForJob } from './pod-for-job.ts'
 import { type Assessment, assess, countReleased, type PodOutcome, type PodPlan, type Progress, planPods, trackPods } from './reconcile.ts'
 
-export type JobReconcilerParts = { readonly client: Client; readonly recorder: EventRecorder }
+export type JobReconcilerParts = {
+  readonly client: Client
+  readonly recorder: EventRecorder
+  /** The groups of the pods of jobs; undefined when they have none. */
+  readonly groups?: JobGroups | undefined
+}
 
 /** State of a job between two reconciles. */
 type Memory = { readonly uid: string; readonly podCount: number; readonly record: FailureRecord | undefined }
@@ -55,9 +62,10 @@ export class JobReconciler {
     const memory: Memory = { uid, podCount: pods.length, record: known?.uid === uid ? known.record : undefined }
     this.#memories.set(key, memory)
 
+    const group = await this.#parts.groups?.groupOf(job, pods)
     const assessment = assess({ job, pods, now: this.#parts.client.now.getTime(), record: memory.record })
     const plan = planPods(assessment)
-    const { outcome, error } = await this.#carryOut(job, plan)
+    const { outcome, error } = await this.#carryOut(job, plan, group)
     const progress = trackPods(assessment, plan, outcome)
     const announced = await this.#writeStatus(job, progress.status)
     this.#memories.set(key, { ...memory, record: assessment.record })
@@ -68,14 +76,18 @@ export class JobReconciler {
     return nextLook(plan, assessment)
   }
 
-  async #carryOut(job: Job, plan: PodPlan): Promise<{ readonly outcome: PodOutcome; readonly error: unknown }> {
+  async #carryOut(
+    job: Job,
+    plan: PodPlan,
+    group: PodGroup | undefined,
+  ): Promise<{ readonly outcome: PodOutcome; readonly error: unknown }> {
     const remove = await concurrently(plan.remove, async pod => {
       if (!plan.removedCount && isTracked(pod)) await this.#untrack(pod)
       await this.#control.delete(job, pod)
     })
     const create = await slowStart(plan.create.length, async i => {
       try {
-        await this.#control.create(job, podForJob(job, plan.create[i]!))
+        await this.#control.create(job, podForJob(job, plan.create[i]!, group))
       } catch (error) {
         if (!isNamespaceTerminating(error)) throw error
       }

@@ -5,6 +5,7 @@ import type { Job } from '../../kinds/batch/job.ts'
 import type { JobSpec } from '../../kinds/batch/job-shapes.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
+import type { PodGroup } from '../../kinds/scheduling/podgroup.ts'
 import { podFromTemplate } from '../pods/pod-template.ts'
 import { judgeFailure } from './failure-policy.ts'
 import { COMPLETION_INDEX, earlierFailures, FAILURE_COUNT, IGNORED_FAILURE_COUNT, TRACKING_FINALIZER } from './job-pod.ts'
@@ -14,8 +15,15 @@ const INDEX_VARIABLE = 'JOB_COMPLETION_INDEX'
 /** Names that the server makes have a prefix of at most so many characters. */
 const MAX_PREFIX_LENGTH = 58
 
-export function podForJob(job: Job, { index, replaced }: NewPod): Draft<Pod> {
+/** A pod of a group is scheduled with it. */
+export function podForJob(job: Job, pod: NewPod, group?: PodGroup): Draft<Pod> {
   const { template } = job.spec
+  if (!group) return podOfJob(job, template, pod)
+  const schedulingGroup = { podGroupName: group.metadata.name ?? '' }
+  return podOfJob(job, { ...template, spec: { ...template.spec, schedulingGroup } }, pod)
+}
+
+function podOfJob(job: Job, template: PodTemplateSpec, { index, replaced }: NewPod): Draft<Pod> {
   const finalizers = [...new Set([...(template.metadata.finalizers ?? []), TRACKING_FINALIZER])]
   const metadata = { ...template.metadata, finalizers }
   if (index === undefined) return podFromTemplate({ ...template, metadata }, job)

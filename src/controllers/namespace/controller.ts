@@ -7,7 +7,6 @@ import type { Change } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
 import { DEFAULT_BACK_OFF } from '../../client/work-queue.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
-import { Pod } from '../../kinds/core/pod/pod.ts'
 import { millisecondsAt, timestampOf } from '../../lib/time.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { type Controller, defineController, watch, watchAll } from '../controller.ts'
@@ -86,13 +85,14 @@ async function deleteContent(
   { metadata }: Stored,
   aggregated: AggregatedParts,
 ): Promise<{ findings: Findings; graceSeconds: number }> {
-  const pods = client.of(Pod)
+  // A server without pods has no kubelets to wait for.
+  const pods = client.findNamed('', 'v1', 'pods')
   const name = metadata.name!
   const secondsSince = (client.now.getTime() - millisecondsAt(metadata.deletionTimestamp)) / 1000
-  const graceSeconds = graceOf(pods.list({ namespace: name }), secondsSince)
-  const first = await deleteAll(client, [pods.resource], { name, graceSeconds })
+  const graceSeconds = graceOf(pods?.list({ namespace: name }) ?? [], secondsSince)
+  const first = await deleteAll(client, pods ? [pods.resource] : [], { name, graceSeconds })
   if (first.remaining.length > 0) return { findings: { ...first, isPodsOnly: true }, graceSeconds }
-  const others = contentOf(client).filter(({ prefix }) => prefix !== pods.resource.prefix)
+  const others = contentOf(client).filter(({ prefix }) => prefix !== pods?.resource.prefix)
   const [rest, remote] = await Promise.all([deleteAll(client, others, { name, graceSeconds: 0 }), deleteAggregated(aggregated, name)])
   const findings = {
     remaining: [...rest.remaining, ...remote.remaining],

@@ -3,6 +3,7 @@
 import { namedBy, queueKey } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
+import { PodCertificateRequestV1 } from '../../kinds/certificates/podcertificaterequest-v1.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import { defineController, watch } from '../controller.ts'
@@ -33,7 +34,8 @@ export const podCertificateSigner = ({ authorityFor }: Pick<Signing, 'authorityF
           const pod = pods.get({ namespace, name: request.spec.podName }) as Pod | undefined
           const account = accounts.get({ namespace, name: request.spec.serviceAccountName })
           const status = decidedStatus(request, { authority, pod, account, now: client.now.getTime() })
-          await requests.updateStatus({ ...request, status })
+          const written = client.of(PodCertificateRequestV1)
+          await written.updateStatus({ ...request, apiVersion: written.resource.apiVersion, status })
         },
       }
     },

@@ -3,14 +3,13 @@
  * the pod, as a token of the account would, and names the pod that it ends with. Requests to other signers are for others.
  */
 
-import type { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
+import { type PodCertificateRequest, requestedKey } from '../../kinds/certificates/podcertificaterequest.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import { podUnit } from '../../lib/pod-unit.ts'
 import { accountGroups, accountUser } from '../../lib/service-account-name.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { type Authority, certify } from '../../lib/x509/authority.ts'
-import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { ATTRIBUTE } from '../../lib/x509/distinguished-name.ts'
 import { CLIENT_AUTH } from '../csrsigning/usages.ts'
 
@@ -57,7 +56,7 @@ export function decidedStatus(request: PodRequest, { authority, pod, account, no
       [ATTRIBUTE.commonName, [accountUser({ namespace, name: spec.serviceAccountName })]],
       [ATTRIBUTE.userUid, [spec.serviceAccountUID]],
     ]),
-    publicKeyInfo: readCertificateRequest(Buffer.from(spec.stubPKCS10Request, 'base64')).publicKeyInfo,
+    publicKeyInfo: requestedKey(spec)!,
     keyUsages: ['digitalSignature'],
     purposes: [CLIENT_AUTH],
     validity: { notBefore: new Date(begin), notAfter: new Date(end) },

@@ -5,16 +5,30 @@ import type { Client } from '../../client/client.ts'
 import { PersistentVolume } from '../../kinds/core/persistentvolume.ts'
 import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
+import { PodGroup } from '../../kinds/scheduling/podgroup.ts'
 import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass.ts'
 import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { type Controller, defineController, watch } from '../controller.ts'
+import { GROUP_INDEX, groupsOf } from '../pods/group-members.ts'
 import { nextStep, unusedStatus } from './reconcile.ts'
-import { CLAIM_INDEX, claimsOf, classesOf, isClaimReferenced, isClaimUsed, isClassUsed, isOver, isVolumeUsed } from './usage.ts'
+import {
+  CLAIM_INDEX,
+  claimsOf,
+  classesOf,
+  isClaimReferenced,
+  isClaimUsed,
+  isClassUsed,
+  isGroupUsed,
+  isOver,
+  isVolumeUsed,
+} from './usage.ts'
 
 type Protection = Pick<Controller, 'name' | 'identity'> & {
   readonly kind: Kind<any>
   readonly finalizer: string
+  /** Only admission adds the finalizer. */
+  readonly onlyReleases?: true
   readonly isUsed: (object: AnyObject, client: Client) => boolean
   /** Objects that may use the protected ones, and which of those: when they change, a protected one may be free. */
   readonly users?: readonly User[]
@@ -28,12 +42,16 @@ type User = {
   readonly matters?: (change: Change) => boolean
 }
 
-const protectionController = ({ name, identity, kind, finalizer, isUsed, users = [], report }: Protection): Controller =>
+const protectionController = ({ name, identity, kind, finalizer, onlyReleases, isUsed, users = [], report }: Protection): Controller =>
   defineController({
     name,
     identity,
     create({ client }) {
       const objects = client.of<Kind<AnyObject>>(kind)
+      const stepOf = ({ metadata }: AnyObject, isNeeded: () => boolean) => {
+        const step = nextStep(metadata, finalizer, isNeeded)
+        return step === 'protect' && onlyReleases ? undefined : step
+      }
       /** Those whose deletion waits for users. */
       const waiting = new Set<string>()
       const isAnyIn = (namespace: string): boolean => {
@@ -52,7 +70,7 @@ const protectionController = ({ name, identity, kind, finalizer, isUsed, users =
         watches: [
           watch(kind, ({ current, type }) => {
             if (type === 'deleted') waiting.delete(queueKey(current))
-            else if (report || (current.object && nextStep(current.object.metadata, finalizer, () => true))) return queueKey(current)
+            else if (report || (current.object && stepOf(current.object, () => true))) return queueKey(current)
             return undefined
           }),
           ...users.map(user => watch(user.kind, change => touchedBy(user, change))),
@@ -63,7 +81,7 @@ const protectionController = ({ name, identity, kind, finalizer, isUsed, users =
           const object = status ? (await objects.updateStatus({ ...stored, status }))?.object : stored
           // Watched before the users are read, so that no change of a user is missed.
           waiting.add(key)
-          const step = object && nextStep(object.metadata, finalizer, () => isUsed(object, client))
+          const step = object && stepOf(object, () => isUsed(object, client))
           if (step === 'wait') return
           waiting.delete(key)
           if (!step) return
@@ -94,6 +112,17 @@ export const claimProtection = (gate: (name: string) => boolean): Controller =>
         unusedStatus(claim, () => isClaimReferenced(claim, podsAround(claim, client)), client.now),
     }),
   })
+
+/** Groups of pods stay while they have pods that run or will run. */
+export const podGroupProtection = protectionController({
+  name: 'podgroup-protection-controller',
+  identity: 'podgroup-protection-controller',
+  kind: PodGroup,
+  finalizer: 'scheduling.k8s.io/podgroup-protection',
+  onlyReleases: true,
+  users: [{ kind: Pod, uses: groupsOf }],
+  isUsed: (group, client) => isGroupUsed(client.of(Pod).byIndex(GROUP_INDEX, queueKey(group.metadata))),
+})
 
 /** Volumes stay while they are bound. */
 export const volumeProtection = protectionController({

@@ -1,4 +1,4 @@
-/** Finds the users of claims, volumes and VolumeAttributesClasses. */
+/** Finds the users of claims, volumes, VolumeAttributesClasses and groups of pods. */
 
 import { queueKey } from '../../client/change.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
@@ -71,5 +71,11 @@ export function classesOf({ spec, status }: AnyObject): string[] {
 /** A class is in use by claims that have it, request it or are changing to it, and by volumes that have it. */
 export function isClassUsed({ metadata: { name = '' } }: AnyObject, volumes: Iterable<AnyObject>, claims: Iterable<AnyObject>): boolean {
   for (const users of [volumes, claims]) for (const user of users) if (classesOf(user).includes(name)) return true
+  return false
+}
+
+/** Whether any pod of a group has not come to its end. */
+export function isGroupUsed(pods: Iterable<AnyObject>): boolean {
+  for (const pod of pods) if (!isOver(pod['status']?.phase)) return true
   return false
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { isMadeFor } from '../../devices/pod-claims.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimtemplate.ts'
@@ -13,18 +14,24 @@ const claimNamed = (name: string, metadata: object = {}, status: object = {}) =>
 const made = (name: string, entry: string) =>
   claimNamed(name, { ownerReferences: [owner], annotations: { 'resource.kubernetes.io/pod-claim-name': entry } })
 
+const partsOf = ({ metadata: { uid = '' } }: Pod, there: ResourceClaim[]) => ({
+  existing: (name: string) => there.find(({ metadata }) => metadata.name === name),
+  isMade: (claim: ResourceClaim) => isMadeFor(uid, claim),
+  owner: uid,
+  own: there,
+})
+
 test('a claim is made for an entry with a template, once, and anew for another pod of the same name', () => {
   const entry = { name: 'gpu', resourceClaimTemplateName: 't' }
   const status = { resourceClaimStatuses: [{ name: 'gpu', resourceClaimName: 'c' }] }
-  const plan = (pod: Pod, there: ResourceClaim[] = []) =>
-    planEntry(pod, entry, { existing: name => there.find(({ metadata }) => metadata.name === name), own: there }).type
+  const plan = (pod: Pod, there: ResourceClaim[] = []) => planEntry(pod, entry, partsOf(pod, there)).type
   assert.equal(plan(podOf()), 'make')
   assert.equal(plan(podOf(), [made('c', 'gpu')]), 'made')
   assert.equal(plan(podOf(), [made('c', 'other')]), 'make')
   assert.equal(plan(podOf({ status }), [made('c', 'gpu')]), 'done')
   assert.equal(plan(podOf({ status, metadata: { namespace: 'ns', name: 'pod', uid: 'new' } }), [made('c', 'gpu')]), 'make')
   assert.equal(plan(podOf({ status: { resourceClaimStatuses: [{ name: 'gpu' }] } })), 'done')
-  assert.equal(planEntry(podOf(), { name: 'gpu', resourceClaimName: 'x' }, { existing: () => undefined, own: [] }).type, 'done')
+  assert.equal(planEntry(podOf(), { name: 'gpu', resourceClaimName: 'x' }, partsOf(podOf(), [])).type, 'done')
 })
 
 test('a claim has what its template says, and a name that fits', () => {

@@ -1,7 +1,7 @@
-/** Decides about claims of pods: their creation from templates, reservations, deallocation and deletion. */
+/** Decides about claims of pods and pod groups: their creation from templates, reservations, deallocation and deletion. */
 
 import type { Draft } from '../../client/client.ts'
-import { CLAIM_FINALIZER, claimNameOf, isMadeFor, isPodDone, POD_CLAIM_ANNOTATION } from '../../devices/pod-claims.ts'
+import { CLAIM_FINALIZER, type ClaimHolder, claimNameOf, isMadeFor, isPodDone, POD_CLAIM_ANNOTATION } from '../../devices/pod-claims.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
@@ -9,41 +9,47 @@ import type { ResourceClaimTemplate } from '../../kinds/resource/resourceclaimte
 import type { PodResourceClaim } from '../../kinds/rules/pod/spec.ts'
 import { getOwn } from '../../lib/json-value.ts'
 
-/** The step for a claim entry of a pod: none, a created claim is recorded in the status, or a claim is created. */
+/** The step for a claim entry of a pod or a group: none, a created claim is recorded in the status, or a claim is created. */
 export type EntryPlan = { readonly type: 'done' } | { readonly type: 'made'; readonly claim: string } | { readonly type: 'make' }
 
-/** `existing` is the claim of a name, `own` are those that the pod owns. */
-export function planEntry(
-  pod: Pod,
-  entry: PodResourceClaim,
-  { existing, own }: { readonly existing: (name: string) => ResourceClaim | undefined; readonly own: Iterable<ResourceClaim> },
-): EntryPlan {
-  const named = claimNameOf(pod, entry)
+export type EntryClaims = {
+  /** The claim of a name. */
+  readonly existing: (name: string) => ResourceClaim | undefined
+  /** Whether a claim was made for the holder. */
+  readonly isMade: (claim: ResourceClaim) => boolean
+  /** The uid of the object that the claim of the entry is made for: the holder, or the group that a pod shares it with. */
+  readonly owner: string
+  /** The claims that this object owns. */
+  readonly own: Iterable<ResourceClaim>
+}
+
+export function planEntry(holder: ClaimHolder, entry: PodResourceClaim, { existing, isMade, owner, own }: EntryClaims): EntryPlan {
+  const named = claimNameOf(holder, entry)
   if (named.type === 'not needed' || entry.resourceClaimTemplateName === undefined) return { type: 'done' }
   if (named.type !== 'not made') {
     const claim = existing(named.name)
     // One that was made for another pod of the same name does not count.
-    if (claim && isMadeFor(pod.metadata.uid, claim)) return { type: 'done' }
+    if (claim && isMade(claim)) return { type: 'done' }
   }
   for (const claim of own) {
     const isFor = getOwn(claim.metadata.annotations ?? {}, POD_CLAIM_ANNOTATION) === entry.name
-    if (isFor && isMadeFor(pod.metadata.uid, claim)) return { type: 'made', claim: claim.metadata.name ?? '' }
+    if (isFor && isMadeFor(owner, claim)) return { type: 'made', claim: claim.metadata.name ?? '' }
   }
   return { type: 'make' }
 }
 
-/** A claim for an entry of a pod. */
+/** A claim for an entry of a pod or a group. */
 export function claimDraft(
-  { metadata: pod }: Pod,
+  { apiVersion, kind, metadata: holder }: ClaimHolder,
   { name: entry }: PodResourceClaim,
   { spec }: ResourceClaimTemplate,
 ): Draft<ResourceClaim> {
-  const { name = '', namespace = '', uid = '' } = pod
+  const { name = '', namespace = '', uid = '' } = holder
   return {
     metadata: {
       namespace,
       generateName: generatedName(name, entry),
-      ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name, uid, controller: true }],
+      ownerReferences: [{ apiVersion, kind, name, uid, controller: true }],
       annotations: { ...spec.metadata.annotations, [POD_CLAIM_ANNOTATION]: entry },
       labels: spec.metadata.labels,
     },
@@ -52,21 +58,30 @@ export function claimDraft(
 }
 
 /** With five more characters, no longer than a label: both names are cut to their share. */
-function generatedName(pod: string, entry: string): string {
-  const whole = `${pod}-${entry}-`
+function generatedName(holder: string, entry: string): string {
+  const whole = `${holder}-${entry}-`
   if (whole.length <= MAX_BASE_LENGTH) return whole
   const cut = (name: string) => name.slice(0, Math.floor((name.length * MAX_BASE_LENGTH) / whole.length))
-  return `${cut(pod)}-${cut(entry)}`
+  return `${cut(holder)}-${cut(entry)}`
 }
 const MAX_BASE_LENGTH = 57
 
-/** The claims in the status of a pod, with those that have been made now. */
-export function claimStatuses({ status }: Pod, made: ReadonlyMap<string, string>): { name: string; resourceClaimName: string }[] {
+/** The claims in the status of a pod or a group, with those that have been made now. */
+export function claimStatuses(
+  { status }: Pick<ClaimHolder, 'status'>,
+  made: ReadonlyMap<string, string>,
+): { name: string; resourceClaimName: string }[] {
   const all = new Map<string, string>()
   for (const { name, resourceClaimName } of status.resourceClaimStatuses ?? []) if (resourceClaimName) all.set(name, resourceClaimName)
   for (const [name, claim] of made) all.set(name, claim)
   return [...all].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, resourceClaimName]) => ({ name, resourceClaimName }))
 }
+
+/**
+ * Whether claims of a pod may have to be created or reserved. Kubernetes 1.37 asks only whether the pod is deleted: there a claim from a
+ * template, which is deleted when its pod is done, is created and deleted again without end.
+ */
+export const mayNeedClaims = (pod: Pod): boolean => !pod.metadata.deletionTimestamp && !isPodDone(pod)
 
 /** Whether a pod keeps its reservation: as long as it is there and may run. */
 export const keepsReservation = (pod: Pod | undefined, uid: string): boolean => pod?.metadata.uid === uid && !isPodDone(pod)

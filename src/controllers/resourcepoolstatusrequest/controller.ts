@@ -1,5 +1,5 @@
 /** Answers questions about how much of the pools of a driver is left, once each, and deletes questions that are old. */
-import { serverIdentity } from '../../client/identity.ts'
+import { controllerIdentity } from '../../client/identity.ts'
 import { DeviceTaintRule } from '../../kinds/resource/devicetaintrule.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { ResourcePoolStatusRequest } from '../../kinds/resource/resourcepoolstatusrequest.ts'
@@ -11,10 +11,9 @@ import { answerOf, expiryOf } from './reconcile.ts'
 /** How long it is waited for slices that are missing. */
 const LOOK_AGAIN_MS = 1000
 
-/** Kubernetes has a role for it only where its feature is on, which the roles of a cluster do not depend on here: it acts as the server. */
 export const resourcePoolStatusRequestController = defineController({
   name: 'resourcepoolstatusrequest-controller',
-  identity: serverIdentity('kube-controller-manager'),
+  identity: controllerIdentity('resourcepoolstatusrequest-controller'),
   workers: 2,
   create({ client }) {
     const requests = client.of(ResourcePoolStatusRequest)

@@ -1,5 +1,5 @@
 /** Writes many objects again: in pages, several at once, no more per second than is allowed, and until none is left. */
-import { setTimeout as sleep } from 'node:timers/promises'
+import { monotonicMs, sleep } from '../../lib/environment.ts'
 import type { Outcome, Progress } from './reconcile.ts'
 
 type Candidate = { readonly isOther: boolean }
@@ -47,15 +47,15 @@ async function migrateThese<O extends Candidate>({ total, left }: Candidates<O>,
   let remaining = left.length
   for (let start = 0; start < left.length; start += limits.page) {
     const page = left.slice(start, start + limits.page)
-    const began = performance.now()
+    const began = monotonicMs()
     const failure = await writePage(page, parts)
     remaining -= page.length - (failure?.left ?? 0)
     if (failure) return { type: failure.type, progress: { left: remaining, total }, error: failure.error }
     if (signal.aborted) return { type: 'stopped' }
     if (remaining === 0) break
     if (!(await report({ left: remaining, total }))) return { type: 'stopped' }
-    const rest = (page.length / limits.perSecond) * 1000 - (performance.now() - began)
-    if (rest > 0) await sleep(rest, undefined, { signal }).catch(() => {})
+    const rest = (page.length / limits.perSecond) * 1000 - (monotonicMs() - began)
+    if (rest > 0) await sleep(rest, { signal }).catch(() => {})
     if (signal.aborted) return { type: 'stopped' }
   }
   return { type: 'done', progress: { left: 0, total } }

@@ -12,6 +12,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { aggregate, goQuote } from '../../lib/go-text.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import { PluginError } from '../../transport/grpc/plugin-connection.ts'
 import { AesGcm, ExtendedNonceGcm, SEED_BYTES } from '../aes.ts'
 import { hashLabel, type TransformationMetrics } from '../metrics.ts'
 import type { TransformContext, Transformed, Transformer } from '../transformer.ts'
@@ -24,7 +25,6 @@ import {
   SEED,
   sourceKey,
 } from './encrypted-object.ts'
-import { KmsError } from './kms-connection.ts'
 import type { KmsPlugin } from './kms-plugin.ts'
 import type { KmsService, KmsStatus } from './kms-service.ts'
 import { type Checked, KMS_TIMES, type KmsTimes, PluginHealth } from './plugin-health.ts'
@@ -129,7 +129,7 @@ export class KmsProvider implements Transformer, KmsPlugin {
       },
       error => {
         const failure = new Error(`failed to decrypt DEK, error: ${(error as Error).message}`, { cause: error })
-        if (error instanceof KmsError && SILENT.has(error.code))
+        if (error instanceof PluginError && SILENT.has(error.code))
           this.#silent = { error: failure, until: this.#now() + this.#times.badForMs }
         throw failure
       },

@@ -1,8 +1,8 @@
 /** Calls a KMS plugin: the service v2.KeyManagementService over gRPC on a Unix socket. */
 import type { Method } from '../../transport/grpc/connection.ts'
+import { PluginConnection } from '../../transport/grpc/plugin-connection.ts'
 import { readFields, Writer } from '../../transport/grpc/wire.ts'
 import type { TransformationMetrics } from '../metrics.ts'
-import { KmsConnection } from './kms-connection.ts'
 
 export type Annotations = Readonly<Record<string, Uint8Array>>
 export type KmsStatus = { readonly version: string; readonly healthz: string; readonly keyId: string }
@@ -25,10 +25,11 @@ export type KmsServiceOptions = {
 }
 
 export class GrpcKmsService implements KmsService {
-  readonly #connection: KmsConnection
+  readonly #connection: PluginConnection
 
   constructor({ name, endpoint, timeoutMs, metrics }: KmsServiceOptions) {
-    this.#connection = new KmsConnection({
+    this.#connection = new PluginConnection({
+      name: 'the KMS plugin',
       endpoint,
       timeoutMs,
       called: (path, began, failure) => metrics.called(name, path, began, failure),

@@ -1,7 +1,7 @@
 /** Calls a KMS plugin of the first version: the service v1beta1.KeyManagementService over gRPC on a Unix socket. */
 import type { Method } from '../../transport/grpc/connection.ts'
+import { PluginConnection, type PluginConnectionOptions } from '../../transport/grpc/plugin-connection.ts'
 import { readFields, Writer } from '../../transport/grpc/wire.ts'
-import { KmsConnection, type KmsConnectionOptions } from './kms-connection.ts'
 
 export interface KmsV1Service {
   encrypt(plain: Uint8Array): Promise<Uint8Array>
@@ -12,12 +12,12 @@ export interface KmsV1Service {
 const VERSION = 'v1beta1'
 
 export class GrpcKmsV1Service implements KmsV1Service {
-  readonly #connection: KmsConnection
+  readonly #connection: PluginConnection
   /** The plugin has been asked for its version, once for all calls. */
   #checked: Promise<void> | undefined
 
-  constructor(options: KmsConnectionOptions) {
-    this.#connection = new KmsConnection(options)
+  constructor(options: Omit<PluginConnectionOptions, 'name'>) {
+    this.#connection = new PluginConnection({ name: 'the KMS plugin', ...options })
   }
 
   async encrypt(plain: Uint8Array): Promise<Uint8Array> {

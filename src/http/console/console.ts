@@ -1,7 +1,7 @@
 /** The console: its files, its sessions, and the API for pages that have one. Loaded with the first request for it. */
-import { randomUUID } from 'node:crypto'
 import type { Authenticator } from '../../authn/authenticator.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { newUuid } from '../../lib/environment.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import { statusOf } from '../error.ts'
@@ -17,11 +17,11 @@ import { PresentedNames } from './presented-names.ts'
 import { checkSamePage, hostOf } from './same-origin.ts'
 import { SessionRequest, withinSession } from './session-request.ts'
 import { Sessions } from './sessions.ts'
-import { StaticFiles } from './static-files.ts'
+import { type FileSource, StaticFiles } from './static-files.ts'
 
 export type ConsoleParts = {
-  /** The folder that the build has made. */
-  readonly folder: string
+  /** The files that the build has made. */
+  readonly files: FileSource
   /** Serves requests of the API, as for every client. */
   readonly serve: (request: Request) => MaybePromise<Response>
   readonly authenticator: Authenticator
@@ -48,7 +48,7 @@ export class Console {
   constructor(parts: ConsoleParts) {
     const { clock, others, authenticator, log } = parts
     this.#parts = parts
-    this.#files = new StaticFiles(parts.folder)
+    this.#files = new StaticFiles(parts.files)
     this.#names = new PresentedNames(parts.presented)
     this.#sessions = new Sessions(clock, others)
     this.#codes = new Codes(clock, others)
@@ -98,7 +98,7 @@ export class Console {
 
   #failed(error: unknown): Response {
     if (error instanceof StatusError) return bytesResponse(error.code, 'application/json', Buffer.from(JSON.stringify(statusOf(error))))
-    const id = randomUUID()
+    const id = newUuid()
     this.#parts.log.error({ id, error: failureStack(error) }, 'a request of the console failed')
     return textResponse(500, `Internal Server Error: the log of the server has more, see ${id}\n`)
   }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Request, Response } from '../message.ts'
-import { StaticFiles } from './static-files.ts'
+import { filesInFolder, StaticFiles } from './static-files.ts'
 
 const asking = (accept = '') => ({ headers: { 'accept-encoding': accept } }) as unknown as Request
 const textOf = ({ status, body }: Response) => [status, Buffer.from(body as Uint8Array).toString()]
@@ -12,7 +12,7 @@ const textOf = ({ status, body }: Response) => [status, Buffer.from(body as Uint
 test('files are served in the best encoding that there is, and another build replaces all of them', async t => {
   const folder = mkdtempSync(join(tmpdir(), 'keelson-files-'))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const files = new StaticFiles(folder)
+  const files = new StaticFiles(filesInFolder(folder))
   assert.equal((await files.page(asking())).status, 503)
   mkdirSync(join(folder, 'assets'))
   const write = (name: string, text: string) => writeFileSync(join(folder, name), text)

@@ -4,6 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { packedFile } from '../../lib/executable.ts'
 import { header, type Request, type Response, textResponse } from '../message.ts'
 
 const ENCODINGS = [
@@ -22,16 +23,46 @@ const MEDIA_TYPES: Readonly<Record<string, string>> = {
 /** A build is noticed at most this much later. */
 const FRESH_MS = 1_000
 
+/** Where the files of a build are. */
+export type FileSource = {
+  /** A text that is another for each build; empty if there is none. */
+  build(): Promise<string>
+  names(): Promise<readonly string[]>
+  /** Fails with ENOENT for a file of an earlier build. */
+  read(name: string): Promise<Buffer>
+}
+
+/** The files in a folder, which a later build may replace. */
+export const filesInFolder = (folder: string): FileSource => ({
+  // Every build has another page, which names its files.
+  async build() {
+    const found = await stat(join(folder, 'index.html')).catch(() => undefined)
+    return found ? `${found.mtimeMs} ${found.ino}` : ''
+  },
+  async names() {
+    const assets = await readdir(join(folder, 'assets'))
+    return [...(await readdir(folder)), ...assets.map(name => join('assets', name))]
+  },
+  read: name => readFile(join(folder, name)),
+})
+
+/** The files inside of the single executable. */
+export const PACKED_FILES: FileSource = {
+  build: async () => 'packed',
+  names: async () => JSON.parse((await packedFile('console.json')).toString()),
+  read: name => packedFile(`console/${name}`),
+}
+
 export class StaticFiles {
-  readonly #folder: string
+  readonly #source: FileSource
   #build: { readonly page: string; readonly names: ReadonlySet<string> } = { page: '', names: new Set() }
   #lookedAt = Number.NEGATIVE_INFINITY
   #looking: Promise<void> | undefined
   /** The files of this build that were asked for. */
   readonly #kept = new Map<string, Promise<Buffer>>()
 
-  constructor(folder: string) {
-    this.#folder = folder
+  constructor(source: FileSource) {
+    this.#source = source
   }
 
   /** The page, whatever the client-side route. */
@@ -69,7 +100,7 @@ export class StaticFiles {
     await this.#look()
     if (!this.#build.names.has(name)) return undefined
     let reading = this.#kept.get(name)
-    if (!reading) this.#kept.set(name, (reading = readFile(join(this.#folder, name))))
+    if (!reading) this.#kept.set(name, (reading = this.#source.read(name)))
     try {
       return await reading
     } catch (error) {
@@ -80,7 +111,6 @@ export class StaticFiles {
     }
   }
 
-  /** Every build has another page, which names its files. */
   async #look(): Promise<void> {
     if (performance.now() - this.#lookedAt < FRESH_MS) return
     this.#looking ??= this.#list().finally(() => (this.#looking = undefined))
@@ -88,11 +118,9 @@ export class StaticFiles {
   }
 
   async #list(): Promise<void> {
-    const found = await stat(join(this.#folder, 'index.html')).catch(() => undefined)
-    const page = found ? `${found.mtimeMs} ${found.ino}` : ''
+    const page = await this.#source.build()
     if (page !== this.#build.page) {
-      const assets = found ? await readdir(join(this.#folder, 'assets')) : []
-      const names = found ? [...(await readdir(this.#folder)), ...assets.map(name => join('assets', name))] : []
+      const names = page === '' ? [] : await this.#source.names()
       this.#kept.clear()
       this.#build = { page, names: new Set(names) }
     }

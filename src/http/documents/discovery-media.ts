@@ -1,4 +1,6 @@
 /** The media types of discovery: negotiation by Accept header, and encoding. */
+import { CBOR } from '../../codec/cbor.ts'
+import { encodeCbor } from '../../codec/cbor-encode.ts'
 import { toProtobuf } from '../../codec/protobuf-encode.ts'
 import { envelope, PROTOBUF } from '../../codec/protobuf-envelope.ts'
 import { stringifyYaml } from '../../codec/yaml-writer.ts'
@@ -8,15 +10,21 @@ import { notAcceptable, StatusError } from '../../schema/status-error.ts'
 import { type AnyType, atomic, type Fields, message, string } from '../../schema/types.ts'
 import { accepts, parseAccept } from '../accept.ts'
 import * as common from '../common-messages.ts'
+import type { MediaType } from '../negotiate.ts'
 import { type AggregatedVersion, aggregatedVersionIn } from './discovery-aggregated.ts'
 
 export type DiscoveryMedia = {
-  readonly mediaType: 'application/json' | 'application/yaml' | typeof PROTOBUF
+  readonly mediaType: MediaType
   /** The version of aggregated discovery; undefined for one document per group and version. */
   readonly aggregated: AggregatedVersion | undefined
 }
 
-const SERVED = ['application/json', 'application/yaml', PROTOBUF] as const
+const SERVED: readonly MediaType[] = ['application/json', 'application/yaml', PROTOBUF]
+const SERVED_WITH_CBOR: readonly MediaType[] = [...SERVED, CBOR]
+
+/** The media types of a document. */
+export const discoveryTypes = (servesCbor: boolean): readonly MediaType[] => (servesCbor ? SERVED_WITH_CBOR : SERVED)
+
 const PLAIN: DiscoveryMedia = { mediaType: 'application/json', aggregated: undefined }
 
 /**
@@ -25,21 +33,21 @@ const PLAIN: DiscoveryMedia = { mediaType: 'application/json', aggregated: undef
  */
 export function negotiateDiscovery(
   accept: string | undefined,
-  { isRoot, isRouted }: { readonly isRoot: boolean; readonly isRouted: boolean },
+  { isRoot, isRouted, served }: { readonly isRoot: boolean; readonly isRouted: boolean; readonly served: readonly MediaType[] },
 ): DiscoveryMedia {
   if (accept === undefined || accept === '' || accept === '*/*') return PLAIN
   const clauses = parseAccept(accept)
   const routed = clauses.filter(({ type, subtype }) => !isRouted || subtype !== '*' || type === '*')
-  if (isRouted && !routed.some(clause => SERVED.some(type => accepts(clause, type))))
-    throw new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${SERVED.join(', ')}`, {})
+  if (isRouted && !routed.some(clause => served.some(type => accepts(clause, type))))
+    throw new StatusError(406, 'NotAcceptable', `406: Not Acceptable\n\nAvailable representations: ${served.join(', ')}`, {})
   for (const clause of clauses) {
-    const mediaType = SERVED.find(type => accepts(clause, type))
+    const mediaType = served.find(type => accepts(clause, type))
     if (mediaType === undefined) continue
     if (!['as', 'g', 'v'].some(name => clause.params.has(name))) return { mediaType, aggregated: undefined }
     const aggregated = isRoot ? aggregatedVersionIn(clause) : undefined
     if (aggregated) return { mediaType, aggregated }
   }
-  throw notAcceptable([...SERVED])
+  throw notAcceptable(served)
 }
 
 /** A document in a media type. */
@@ -47,6 +55,7 @@ export function discoveryBytes(value: object, mediaType: DiscoveryMedia['mediaTy
   const document = value as JsonObject
   if (mediaType === 'application/json') return Buffer.from(JSON.stringify(document))
   if (mediaType === 'application/yaml') return Buffer.from(stringifyYaml(document))
+  if (mediaType === CBOR) return encodeCbor(document)
   const { kind, apiVersion = '' } = document as { kind: string; apiVersion?: string }
   return envelope({ kind, apiVersion }, toProtobuf(MESSAGES[kind]!, wrapVerbs(kind, document)))
 }

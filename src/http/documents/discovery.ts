@@ -6,7 +6,7 @@ import type { Aggregated } from '../aggregated.ts'
 import { aggregatedDiscovery, aggregatedMediaType } from './discovery-aggregated.ts'
 import { type ServedDocument, servedDocument } from './discovery-document.ts'
 import { advertisedVerbs, coreVersions, type GroupVersion, groupVersionText, isStored, servedGroups } from './discovery-groups.ts'
-import { discoveryBytes, negotiateDiscovery } from './discovery-media.ts'
+import { discoveryBytes, discoveryTypes, negotiateDiscovery } from './discovery-media.ts'
 
 export type DiscoveryOptions = {
   /** The request's Accept header. */
@@ -15,6 +15,10 @@ export type DiscoveryOptions = {
   readonly serverAddress: string
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated | undefined
+  /** Whether storage version hashes of built-in kinds are left out. */
+  readonly hidesStorage?: boolean
+  /** Whether the server serves CBOR. */
+  readonly servesCbor?: boolean
 }
 
 /**
@@ -22,18 +26,20 @@ export type DiscoveryOptions = {
  * when there is none. `/api` and `/apis` return aggregated discovery to clients that request it.
  */
 export function discoveryDocument(catalog: Catalog, path: string, options: DiscoveryOptions): ServedDocument | undefined {
-  const { accept, serverAddress, aggregated: others } = options
+  const { accept, serverAddress, aggregated: others, hidesStorage = false, servesCbor = false } = options
   if (path.startsWith('/apis//')) return undefined
   const [root, ...rest] = withoutSlashes(path).split('/')
   if ((root !== 'api' && root !== 'apis') || rest.length > (root === 'api' ? 1 : 2)) return undefined
   const documents = documentsOf(catalog, serverAddress, others?.version ?? 0)
-  const at = { root, rest, serverAddress, others } as const
+  const at = { root, rest, serverAddress, others, hidesStorage } as const
   const [group = ''] = rest
   const isRouted = root === 'api' || (rest.length === 2 && catalog.hasBuiltInGroup(group))
   const plain = `${[root, ...rest].join('/')}`
   // A missing document is missing in every media type.
   if (!documents.has(plain) && !classicValue(catalog, at)) return undefined
-  const { mediaType, aggregated } = negotiateDiscovery(accept, { isRoot: rest.length === 0, isRouted })
+  // kube-apiserver's discovery of custom kinds was left without CBOR.
+  const served = discoveryTypes(servesCbor && (rest.length < 2 || isRouted))
+  const { mediaType, aggregated } = negotiateDiscovery(accept, { isRoot: rest.length === 0, isRouted, served })
   const key = aggregated || mediaType !== 'application/json' ? `${plain} ${mediaType} ${aggregated ?? ''}` : plain
   let document = documents.get(key)
   if (!document) {
@@ -80,17 +86,18 @@ type At = {
   readonly rest: readonly string[]
   readonly serverAddress: string
   readonly others: Aggregated | undefined
+  readonly hidesStorage: boolean
 }
 
-function classicValue(catalog: Catalog, { root, rest, serverAddress, others }: At): object | undefined {
+function classicValue(catalog: Catalog, { root, rest, serverAddress, others, hidesStorage }: At): object | undefined {
   if (root === 'api') {
     const [version] = rest
-    return version === undefined ? apiVersions(catalog, serverAddress) : apiResourceList(catalog, { group: '', version })
+    return version === undefined ? apiVersions(catalog, serverAddress) : apiResourceList(catalog, { group: '', version }, hidesStorage)
   }
   const [group, version] = rest
   if (group === undefined) return apiGroupList(catalog, others)
   if (group === '') return undefined
-  return version === undefined ? apiGroup(catalog, group, others) : apiResourceList(catalog, { group, version })
+  return version === undefined ? apiGroup(catalog, group, others) : apiResourceList(catalog, { group, version }, hidesStorage)
 }
 
 /** `/api`. Like the core group's other documents it names no apiVersion, which old clients expect. */
@@ -117,12 +124,15 @@ function groupOf(group: string, versions: readonly string[]): object {
   return { name: group, versions: served, preferredVersion: served[0] }
 }
 
-function apiResourceList(catalog: Catalog, groupVersion: GroupVersion): object | undefined {
+function apiResourceList(catalog: Catalog, groupVersion: GroupVersion, hidesStorage: boolean): object | undefined {
   const resources = catalog.resources(groupVersion.group, groupVersion.version)
   if (!resources) return undefined
   const entries = [...resources]
     .sort((a, b) => (a.plural < b.plural ? -1 : 1))
-    .flatMap(resource => [resourceEntry(catalog, resource), ...resource.subresources.map(sub => subresourceEntry(resource, sub))])
+    .flatMap(resource => [
+      resourceEntry(catalog, resource, hidesStorage),
+      ...resource.subresources.map(sub => subresourceEntry(resource, sub)),
+    ])
   return {
     kind: 'APIResourceList',
     ...(groupVersion.group === '' ? {} : { apiVersion: 'v1' }),
@@ -131,7 +141,7 @@ function apiResourceList(catalog: Catalog, groupVersion: GroupVersion): object |
   }
 }
 
-function resourceEntry(catalog: Catalog, resource: Resource) {
+function resourceEntry(catalog: Catalog, resource: Resource, hidesStorage: boolean) {
   const { short, categories } = resource.def.names
   return {
     name: resource.plural,
@@ -141,7 +151,9 @@ function resourceEntry(catalog: Catalog, resource: Resource) {
     verbs: advertisedVerbs(resource),
     ...(short?.length ? { shortNames: short } : {}),
     ...(categories?.length ? { categories } : {}),
-    ...(showsStorage(catalog, resource) ? { storageVersionHash: storageVersionHash(catalog, resource) } : {}),
+    ...(showsStorage(catalog, resource) && (!hidesStorage || resource.def.custom)
+      ? { storageVersionHash: storageVersionHash(catalog, resource) }
+      : {}),
   }
 }
 

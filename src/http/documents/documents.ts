@@ -1,4 +1,6 @@
 /** Discovery and OpenAPI as endpoints of the server: documents with ETags; the response is 304 if the client has them already. */
+import { Pace } from '../../lib/pace.ts'
+import { run } from '../../lib/step.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { notAcceptable } from '../../schema/status-error.ts'
 import type { Aggregated } from '../aggregated.ts'
@@ -15,18 +17,24 @@ export type DocumentsOptions = {
   readonly now: () => Date
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated
+  readonly gate: (name: string) => boolean
 }
 
 /** The endpoints below `/api`, `/apis` and `/openapi`. */
-export function documentEndpoints({ catalog, serverAddress, now, aggregated }: DocumentsOptions): EndpointRule[] {
+export function documentEndpoints({ catalog, serverAddress, now, aggregated, gate }: DocumentsOptions): EndpointRule[] {
+  const hidesStorage = !gate('StorageVersionHash')
+  const servesCbor = gate('CBORServingAndStorage')
+  const hidesEnums = !gate('OpenAPIEnums')
   const discovery: EndpointRule['answer'] = (request, { path }) => {
     const accept = header(request.headers, 'accept')
-    const document = discoveryDocument(catalog, path, { accept, serverAddress: serverAddress(), aggregated })
+    const options = { accept, serverAddress: serverAddress(), aggregated, hidesStorage, servesCbor }
+    const document = discoveryDocument(catalog, path, options)
     return document && documentResponse(request, document)
   }
-  const openApi: EndpointRule['answer'] = (request, { path, query }) => {
+  const openApi: EndpointRule['answer'] = async (request, { path, query }) => {
     const accept = header(request.headers, 'accept')
-    const answer = openApiDocument(catalog, path, { accept, hash: query.get('hash') ?? undefined, now: now(), aggregated })
+    const asked = { accept, hash: query.get('hash') ?? undefined, now: now(), aggregated, servesCbor, hidesEnums }
+    const answer = await run(openApiDocument(catalog, path, asked), new Pace())
     switch (answer?.type) {
       case undefined:
         return undefined

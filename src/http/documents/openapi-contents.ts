@@ -1,6 +1,7 @@
 /** The content of an OpenAPI document: the parts of the API, each with its paths and the definitions they need. */
 import { Scale } from '../../kinds/autoscaling/scale.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
+import type { Step } from '../../lib/step.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { DeleteOptionsType } from '../../schema/delete-options.ts'
 import { type Resource, resourceOf } from '../../schema/resource.ts'
@@ -8,7 +9,7 @@ import type { AnyType } from '../../schema/types.ts'
 import * as common from '../common-messages.ts'
 import { coreVersions, type GroupVersion, servedGroups } from './discovery-groups.ts'
 import { APIMACHINERY, capitalize, definitionName, groupInWords, META, type Naming, packageOf } from './openapi-names.ts'
-import { type Operation, type PathItem, pathsOf, readOnlyPath, type Schemas, tagOf } from './openapi-operations.ts'
+import { type Operation, type PathItem, pathsOf, readOnlyPath, type Schemas, tagOf, withCbor } from './openapi-operations.ts'
 import { Definitions, type Dialect } from './openapi-schemas.ts'
 
 /** A part of the API with a separate document in OpenAPI 3; the key is its path below `/openapi/v3/`. */
@@ -35,6 +36,21 @@ export function partsOf(catalog: Catalog): Part[] {
   ]
 }
 
+/** The paths and definitions of parts. Others may run in between: a document can be that of many kinds, and a kind can be large. */
+export function* contentsOf(catalog: Catalog, describing: Describing): Step<Contents> {
+  const contents = new Contents(catalog, describing)
+  for (const part of describing.parts) yield* contents.add(part)
+  return contents
+}
+
+type Describing = {
+  readonly parts: readonly Part[]
+  readonly naming: Naming
+  readonly dialect: Dialect
+  /** Whether the operations of built-in kinds list CBOR among their media types. */
+  readonly servesCbor: boolean
+}
+
 /** Collects paths and definitions part by part. */
 export class Contents {
   readonly paths: PathItem[] = []
@@ -43,18 +59,26 @@ export class Contents {
   readonly #groupVersions: readonly GroupVersion[]
   readonly #scale = resourceOf(Scale, '').type
 
-  constructor(catalog: Catalog, { parts, naming, dialect }: { parts: readonly Part[]; naming: Naming; dialect: Dialect }) {
+  readonly #servesCbor: boolean
+
+  constructor(catalog: Catalog, { parts, naming, dialect, servesCbor }: Describing) {
     this.#catalog = catalog
+    this.#servesCbor = servesCbor
     this.definitions = new Definitions(dialect, naming)
     this.#groupVersions = parts.flatMap(({ group, version }) => (group === undefined || version === undefined ? [] : [{ group, version }]))
-    for (const part of parts) this.#add(part)
   }
 
-  #add({ key, group, version }: Part): void {
-    if (group !== undefined && version !== undefined) this.#addGroupVersion(key, { group, version })
-    else if (group !== undefined) this.#addRead(key, { ...GROUP, operationId: `get${groupInWords(group)}APIGroup`, tag: tagOf(group) })
+  *add({ key, group, version }: Part): Step<void> {
+    if (group !== undefined && version !== undefined) yield* this.#addGroupVersion(key, { group, version })
+    else if (group !== undefined)
+      this.#addRead(key, { ...GROUP, operationId: `get${groupInWords(group)}APIGroup`, tag: tagOf(group) }, group)
     else if (Object.hasOwn(ROOTS, key)) this.#addRead(key, ROOTS[key]!)
     else this.#addVersion(key)
+  }
+
+  #push(group: string | undefined, ...paths: readonly PathItem[]): void {
+    const isOffered = this.#servesCbor && (group === undefined || group === '' || this.#catalog.hasBuiltInGroup(group))
+    this.paths.push(...(isOffered ? paths.map(withCbor) : paths))
   }
 
   #addVersion(key: string): void {
@@ -70,18 +94,26 @@ export class Contents {
     )
   }
 
-  #addRead(key: string, { type, ...draft }: Read): void {
-    this.paths.push(readOnlyPath(`/${key}/`, { ...draft, answer: this.#common(type, ['v1']) }))
+  #addRead(key: string, { type, ...draft }: Read, group?: string): void {
+    this.#push(group, readOnlyPath(`/${key}/`, { ...draft, answer: this.#common(type, ['v1']) }))
   }
 
-  #addGroupVersion(key: string, groupVersion: GroupVersion): void {
+  *#addGroupVersion(key: string, groupVersion: GroupVersion): Step<void> {
     const { group, version } = groupVersion
     const operationId = `get${groupInWords(group)}${capitalize(version)}APIResources`
-    this.#addRead(key, { operationId, doc: 'get available resources', tag: tagOf(group, version), type: common.APIResourceList })
+    const read = { operationId, doc: 'get available resources', tag: tagOf(group, version), type: common.APIResourceList }
+    this.#addRead(key, read, group)
     const resources = this.#catalog.resources(group, version) ?? []
     // Objects before the messages they contain, so that objects get their names first.
-    const own = new Map(resources.map(resource => [resource, this.#own(resource)]))
-    for (const resource of resources) this.paths.push(...pathsOf(resource, this.#schemasOf(resource, own.get(resource)!)))
+    const own = new Map<Resource, JsonObject>()
+    for (const resource of resources) {
+      own.set(resource, this.#own(resource))
+      yield
+    }
+    for (const resource of resources) {
+      this.#push(group, ...pathsOf(resource, this.#schemasOf(resource, own.get(resource)!)))
+      yield
+    }
   }
 
   #own(resource: Resource): JsonObject {

@@ -38,7 +38,7 @@ const CORE_MESSAGES: ReadonlySet<string> = new Set([
   'TypedLocalObjectReference',
 ])
 
-/** Messages of a group version that is not served, which others use. */
+/** Messages of a group version that may not be served, which others use. */
 const SCHEDULING_MESSAGES: ReadonlySet<string> = new Set([
   'TopologyConstraint',
   'WorkloadPodGroupAllDisruptionMode',
@@ -121,8 +121,11 @@ export function namingOf(catalog: Catalog): Naming {
 
   const nameOf: Naming['nameOf'] = (shape, usedIn) => {
     if (metadata.has(shape) || META_MESSAGES.has(shape.name)) return `${META}.${shape.name}`
-    if (CORE_MESSAGES.has(shape.name)) return `${packageOf(CORE)}.${shape.name}`
-    if (SCHEDULING_MESSAGES.has(shape.name)) return `io.k8s.api.scheduling.v1alpha3.${shape.name}`
+    // The scheduling group has messages of these names itself.
+    if (!usedIn.group.startsWith('scheduling.')) {
+      if (CORE_MESSAGES.has(shape.name)) return `${packageOf(CORE)}.${shape.name}`
+      if (SCHEDULING_MESSAGES.has(shape.name)) return `io.k8s.api.scheduling.v1alpha3.${shape.name}`
+    }
     const groups = users.get(shape)
     const owner = groups && groups.size > 1 ? order.find(group => groups.has(group)) : undefined
     const declaring = owner === undefined || owner === usedIn.group ? usedIn : { group: owner, version: groups!.get(owner)! }

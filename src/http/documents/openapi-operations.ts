@@ -1,4 +1,6 @@
 /** The paths and operations of a resource, in a form from which both OpenAPI versions are generated. */
+import { APPLY_CBOR_PATCH, CBOR, CBOR_SEQUENCE } from '../../codec/cbor.ts'
+import { PROTOBUF, PROTOBUF_STREAM } from '../../codec/protobuf-envelope.ts'
 import { type JsonObject, setOwn } from '../../lib/json-value.ts'
 import type { Verb } from '../../schema/kind.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
@@ -66,8 +68,8 @@ export function pathItems(paths: readonly PathItem[], { operation: write, parame
   return items
 }
 
-const MEDIA: readonly string[] = ['application/json', 'application/yaml', 'application/vnd.kubernetes.protobuf']
-const STREAMS: readonly string[] = [...MEDIA, 'application/json;stream=watch', 'application/vnd.kubernetes.protobuf;stream=watch']
+const MEDIA: readonly string[] = ['application/json', 'application/yaml', PROTOBUF]
+const STREAMS: readonly string[] = [...MEDIA, 'application/json;stream=watch', PROTOBUF_STREAM]
 const PATCHES: readonly string[] = [
   'application/apply-patch+yaml',
   'application/json-patch+json',
@@ -79,6 +81,24 @@ const CUSTOM_MEDIA: readonly string[] = ['application/json', 'application/yaml']
 const CUSTOM_STREAMS: readonly string[] = ['application/json', 'application/json;stream=watch', 'application/yaml']
 const CUSTOM_PATCHES: readonly string[] = PATCHES.slice(0, 3)
 const ANY = ['*/*']
+
+/** A path of a server that serves CBOR, too. Custom kinds do not publish it. */
+export const withCbor = ({ operations, ...item }: PathItem): PathItem => ({ ...item, operations: operations.map(cborToo) })
+
+function cborToo({ body, media, consumes, ...operation }: Operation): Operation {
+  return {
+    ...operation,
+    ...(body && { body: { ...body, media: body.media === PATCHES ? [...PATCHES, APPLY_CBOR_PATCH] : body.media } }),
+    media: withCborMedia(media),
+    ...(consumes && { consumes: withCborMedia(consumes) }),
+  }
+}
+
+function withCborMedia(media: readonly string[]): readonly string[] {
+  const after = media.indexOf(PROTOBUF) + 1
+  if (after === 0) return media
+  return [...media.slice(0, after), CBOR, ...media.slice(after), ...(media === STREAMS ? [CBOR_SEQUENCE] : [])]
+}
 const TEXT: JsonObject = { type: 'string' }
 const METHODS: Readonly<Partial<Record<Verb, Method>>> = { get: 'get', update: 'put', patch: 'patch', create: 'post', delete: 'delete' }
 

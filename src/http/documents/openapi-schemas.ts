@@ -8,7 +8,12 @@ import type { GroupVersion } from './discovery-groups.ts'
 import { APIMACHINERY, capitalize, META, type Naming, packageOf } from './openapi-names.ts'
 
 /** The differences between OpenAPI 2 and 3 in references and features. */
-export type Dialect = { readonly version: 2 | 3; readonly refs: string }
+export type Dialect = {
+  readonly version: 2 | 3
+  readonly refs: string
+  /** Whether the values of closed sets are left out. */
+  readonly hidesEnums?: boolean
+}
 export const V2: Dialect = { version: 2, refs: '#/definitions/' }
 export const V3: Dialect = { version: 3, refs: '#/components/schemas/' }
 
@@ -158,7 +163,7 @@ export class Definitions {
       if (!this.#schemas.has(named)) this.#schemas.set(named, namedScalar(named, this.#dialect))
       return this.#refTo(named)
     }
-    return { ...INLINE_SCALARS[name], ...(values ? { enum: [...values].sort() } : {}) }
+    return { ...INLINE_SCALARS[name], ...(values && !this.#dialect.hidesEnums ? { enum: [...values].sort() } : {}) }
   }
 
   /** Refers to a definition that has only a name. */

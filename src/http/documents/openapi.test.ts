@@ -4,6 +4,7 @@ import { cronTab, smallCatalog } from '../../../test/kits/http/small-catalog.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { Ingress } from '../../kinds/networking/ingress.ts'
+import { finish } from '../../lib/step.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { resourceOf } from '../../schema/resource.ts'
 import { type OpenApiAnswer, openApiDocument } from './openapi.ts'
@@ -11,7 +12,7 @@ import { capitalize } from './openapi-names.ts'
 
 const now = new Date('2026-02-03T04:05:06Z')
 const ask = (catalog: Catalog, path: string, more: { accept?: string; hash?: string } = {}) =>
-  openApiDocument(catalog, path, { now, ...more })
+  finish(openApiDocument(catalog, path, { now, ...more }))
 function documentIn(answer: OpenApiAnswer | undefined) {
   assert.equal(answer?.type, 'document')
   return answer.type === 'document' ? answer.document : assert.fail()

@@ -1,16 +1,17 @@
 /** OpenAPI documents of the catalog, built on first use and cached until the catalog changes. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
+import type { Step } from '../../lib/step.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { accepts, parseAccept } from '../accept.ts'
 import type { Aggregated, Described } from '../aggregated.ts'
 import { contentHash, quoted, type ServedDocument } from './discovery-document.ts'
-import { Contents, type Part, partsOf } from './openapi-contents.ts'
+import { type Contents, contentsOf, type Part, partsOf } from './openapi-contents.ts'
 import { mergeV2 } from './openapi-foreign.ts'
 import { type Naming, namingOf } from './openapi-names.ts'
 import { openApiV2Protobuf } from './openapi-protobuf.ts'
-import { V2, V3 } from './openapi-schemas.ts'
+import { type Dialect, V2, V3 } from './openapi-schemas.ts'
 import { openApiV2 } from './openapi-v2.ts'
 import { openApiV3 } from './openapi-v3.ts'
 
@@ -22,6 +23,10 @@ export type OpenApiRequest = {
   readonly now: Date
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated | undefined
+  /** Whether the server serves CBOR. */
+  readonly servesCbor?: boolean
+  /** Whether the values of closed sets are left out. */
+  readonly hidesEnums?: boolean
 }
 export type OpenApiAnswer =
   | { readonly type: 'document'; readonly document: ServedDocument }
@@ -35,26 +40,26 @@ const PROTOBUF_V2 = 'application/com.github.proto-openapi.spec.v2.v1.0+protobuf'
 const PROTOBUF_V2_OLD = 'application/com.github.proto-openapi.spec.v2@v1.0+protobuf'
 
 /** The document at a path below `/openapi`: `/openapi/v2`, `/openapi/v3` and the documents that the latter lists; undefined for others. */
-export function openApiDocument(catalog: Catalog, path: string, request: OpenApiRequest): OpenApiAnswer | undefined {
-  const documents = documentsOf(catalog, request.aggregated)
-  if (path === '/openapi/v2') return v2Answer(documents, request)
-  if (path === '/openapi/v3' || path === '/openapi/v3/') return document(documents.index(), JSON_TYPE)
+export function* openApiDocument(catalog: Catalog, path: string, request: OpenApiRequest): Step<OpenApiAnswer | undefined> {
+  const documents = documentsOf(catalog, request)
+  if (path === '/openapi/v2') return yield* v2Answer(documents, request)
+  if (path === '/openapi/v3' || path === '/openapi/v3/') return document(yield* documents.index(), JSON_TYPE)
   if (!path.startsWith('/openapi/v3/')) return undefined
   const key = path.slice('/openapi/v3/'.length)
-  const content = documents.v3(key)
+  const content = yield* documents.v3(key)
   return content && v3Answer(key, content, request)
 }
 
 type Content = { readonly body: Buffer; readonly hash: string }
 
-function v2Answer(documents: Documents, { accept }: OpenApiRequest): OpenApiAnswer {
+function* v2Answer(documents: Documents, { accept }: OpenApiRequest): Step<OpenApiAnswer> {
   switch (chosen(accept, [JSON_TYPE, PROTOBUF_V2_OLD, PROTOBUF_V2])) {
     case JSON_TYPE:
-      return document(documents.v2(), JSON_TYPE)
+      return document(yield* documents.v2(), JSON_TYPE)
     case undefined:
       return { type: 'not-acceptable' }
     default:
-      return document(documents.v2Protobuf(), PROTOBUF_V2)
+      return document(yield* documents.v2Protobuf(), PROTOBUF_V2)
   }
 }
 
@@ -86,13 +91,15 @@ const addressOf = (key: string, { hash }: Content) => `/openapi/v3/${key}?hash=$
 
 const kept = new WeakMap<Catalog, Documents>()
 
-function documentsOf(catalog: Catalog, aggregated: Aggregated | undefined): Documents {
+function documentsOf(catalog: Catalog, { aggregated, servesCbor = false, hidesEnums = false }: OpenApiRequest): Documents {
   const now = kept.get(catalog)
   if (now?.version === catalog.version && now.others === (aggregated?.version ?? 0)) return now
-  const documents = new Documents(catalog, aggregated, now)
+  const documents = new Documents(catalog, { aggregated, servesCbor, hidesEnums }, now)
   kept.set(catalog, documents)
   return documents
 }
+
+type DocumentsOptions = { readonly aggregated: Aggregated | undefined; readonly servesCbor: boolean; readonly hidesEnums: boolean }
 
 /** The documents of one state of the catalog. */
 class Documents {
@@ -102,17 +109,21 @@ class Documents {
   readonly #foreign: readonly Described[]
   readonly #catalog: Catalog
   readonly #naming: Naming
+  readonly #servesCbor: boolean
+  readonly #hidesEnums: boolean
   readonly #parts: ReadonlyMap<string, Part>
   /** The resources of each part. */
   readonly #served: ReadonlyMap<string, readonly Resource[]>
   readonly #v3 = new Map<string, Content>()
+  readonly #others = new Map<string, Content>()
   #v2Value: JsonObject | undefined
-  #v2: Content | undefined
-  #v2Protobuf: Content | undefined
-  #index: Content | undefined
+  /** Documents that a request has begun to build: others wait for it. */
+  readonly #building = new Map<string, Promise<void>>()
 
   /** Documents of unchanged parts are taken from `former`: a new kind does not change all documents. */
-  constructor(catalog: Catalog, aggregated: Aggregated | undefined, former: Documents | undefined) {
+  constructor(catalog: Catalog, { aggregated, servesCbor, hidesEnums }: DocumentsOptions, former: Documents | undefined) {
+    this.#servesCbor = servesCbor
+    this.#hidesEnums = hidesEnums
     this.version = catalog.version
     this.others = aggregated?.version ?? 0
     const others = [...(aggregated?.all() ?? [])]
@@ -127,23 +138,43 @@ class Documents {
     for (const [key, content] of former.#v3) if (isSame(this.#served.get(key), former.#served.get(key))) this.#v3.set(key, content)
   }
 
-  v2(): Content {
-    return (this.#v2 ??= contentOf(Buffer.from(stringifyJson(this.#v2Document()))))
+  v2(): Step<Content> {
+    return this.#once(this.#others, 'v2', () => contentOf(this.#v2Document()))
   }
 
-  v2Protobuf(): Content {
-    return (this.#v2Protobuf ??= contentOf(openApiV2Protobuf(this.#v2Document())))
+  v2Protobuf(): Step<Content> {
+    return this.#once(this.#others, 'v2 protobuf', () => this.#makeProtobuf())
   }
 
-  v3(key: string): Content | undefined {
+  *#makeProtobuf(): Step<Content> {
+    return hashed(openApiV2Protobuf(yield* this.#v2Document()))
+  }
+
+  *v3(key: string): Step<Content | undefined> {
     const part = this.#parts.get(key)
-    const known = this.#v3.get(key)
+    if (!part) return this.#v3.get(key) ?? this.#converted(key)
+    return yield* this.#once(this.#v3, key, () => contentOf(this.#v3Document(part)))
+  }
+
+  *#v3Document(part: Part): Step<JsonObject> {
+    return openApiV3(yield* this.#contents([part], V3))
+  }
+
+  /** Builds a document unless it has been built. Large ones take long, so nobody builds one that another request has begun. */
+  *#once(kept: Map<string, Content>, key: string, build: () => Step<Content>): Step<Content> {
+    for (let begun = this.#building.get(key); begun; begun = this.#building.get(key)) yield begun
+    const known = kept.get(key)
     if (known) return known
-    if (!part) return this.#converted(key)
-    const contents = new Contents(this.#catalog, { parts: [part], naming: this.#naming, dialect: V3 })
-    const content = contentOf(Buffer.from(stringifyJson(openApiV3(contents))))
-    this.#v3.set(key, content)
-    return content
+    let end = () => {}
+    this.#building.set(key, new Promise(resolve => (end = resolve)))
+    try {
+      const content = yield* build()
+      kept.set(key, content)
+      return content
+    } finally {
+      this.#building.delete(key)
+      end()
+    }
   }
 
   /** A document of another server that this one has converted. */
@@ -151,28 +182,40 @@ class Documents {
     for (const { convertedV3 } of this.#foreign) {
       const document = convertedV3?.get(key)
       if (!document) continue
-      const content = contentOf(Buffer.from(stringifyJson(document)))
+      const content = hashed(Buffer.from(stringifyJson(document)))
       this.#v3.set(key, content)
       return content
     }
     return undefined
   }
 
-  index(): Content {
-    if (this.#index) return this.#index
-    const addresses = new Map([...this.#parts.keys()].map(key => [key, addressOf(key, this.v3(key)!)]))
+  index(): Step<Content> {
+    return this.#once(this.#others, 'index', () => this.#makeIndex())
+  }
+
+  *#makeIndex(): Step<Content> {
+    const addresses = new Map<string, string>()
+    for (const key of this.#parts.keys()) addresses.set(key, addressOf(key, (yield* this.v3(key))!))
     for (const { openApiV3, convertedV3 } of this.#foreign) {
-      for (const key of convertedV3?.keys() ?? []) addresses.set(key, addressOf(key, this.v3(key)!))
+      for (const key of convertedV3?.keys() ?? []) addresses.set(key, addressOf(key, (yield* this.v3(key))!))
       for (const [key, address] of openApiV3 ?? []) addresses.set(key, address)
     }
     const paths = Object.fromEntries([...addresses].map(([key, serverRelativeURL]) => [key, { serverRelativeURL }]))
-    this.#index = contentOf(Buffer.from(JSON.stringify({ paths })))
-    return this.#index
+    return hashed(Buffer.from(JSON.stringify({ paths })))
   }
 
-  #v2Document(): JsonObject {
-    this.#v2Value ??= mergeV2(
-      openApiV2(new Contents(this.#catalog, { parts: [...this.#parts.values()], naming: this.#naming, dialect: V2 })),
+  #contents(parts: readonly Part[], dialect: Dialect): Step<Contents> {
+    const enumerating = { ...dialect, hidesEnums: this.#hidesEnums }
+    return contentsOf(this.#catalog, { parts, naming: this.#naming, dialect: enumerating, servesCbor: this.#servesCbor })
+  }
+
+  *#v2Document(): Step<JsonObject> {
+    if (this.#v2Value) return this.#v2Value
+    const contents = yield* this.#contents([...this.#parts.values()], V2)
+    const own = openApiV2(contents)
+    yield
+    this.#v2Value = mergeV2(
+      own,
       this.#foreign.flatMap(({ openApiV2: part }) => (part ? [part] : [])),
     )
     return this.#v2Value
@@ -185,4 +228,13 @@ const servedIn = (catalog: Catalog, { group, version }: Part): readonly Resource
 const isSame = (a: readonly Resource[] | undefined, b: readonly Resource[] | undefined) =>
   a !== undefined && b !== undefined && a.length === b.length && a.every((resource, i) => resource === b[i])
 
-const contentOf = (body: Buffer): Content => ({ body, hash: contentHash(body) })
+const hashed = (body: Buffer): Content => ({ body, hash: contentHash(body) })
+
+/** A document as JSON. Others may run between its steps. */
+function* contentOf(document: Step<JsonObject>): Step<Content> {
+  const value = yield* document
+  yield
+  const text = stringifyJson(value)
+  yield
+  return hashed(Buffer.from(text))
+}

@@ -3,6 +3,7 @@
  * handful of requests and then reads the sockets again, so that a request does not wait for a thousand requests of another user
  * that arrived in one packet.
  */
+import { monotonicMs, nextIteration, startInterval, startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 
 /** Requests started in one iteration of the event loop, and their maximum total time before the sockets are read. */
 const BURST = 8
@@ -40,20 +41,20 @@ export class Dispatcher implements Disposable {
   #iterationBegan = 0
   #idle = true
   #next = 0
-  #checking: NodeJS.Timeout | undefined
+  #checking: Timer | undefined
   #lastUser: string | undefined
   #sharedUntil = 0
   #restsUntil = 0
-  #resting: NodeJS.Timeout | undefined
+  #resting: Timer | undefined
 
-  constructor({ waitMs, now = () => performance.now() }: { readonly waitMs: number; readonly now?: () => number }) {
+  constructor({ waitMs, now = monotonicMs }: { readonly waitMs: number; readonly now?: () => number }) {
     this.#waitMs = waitMs
     this.now = now
   }
 
   [Symbol.dispose](): void {
-    clearInterval(this.#checking)
-    clearTimeout(this.#resting)
+    stopTimer(this.#checking)
+    stopTimer(this.#resting)
   }
 
   /** Replaces the levels whose requests are started. */
@@ -73,7 +74,7 @@ export class Dispatcher implements Disposable {
   mayStart(): boolean {
     const isShared = this.#sharedUntil > 0 && this.now() < this.#sharedUntil
     if (this.#started >= (isShared ? FEW : BURST)) return false
-    if (this.#started++ === 0) setImmediate(this.#endIteration)
+    if (this.#started++ === 0) nextIteration(this.#endIteration)
     return true
   }
 
@@ -81,7 +82,7 @@ export class Dispatcher implements Disposable {
   wake(): void {
     if (!this.#levels.some(({ waiting }) => waiting > 0)) return
     this.#schedule()
-    this.#checking ??= setInterval(this.#rejectLate, CHECK_MS).unref()
+    this.#checking ??= startInterval(this.#rejectLate, CHECK_MS).unref()
   }
 
   #endIteration = (): void => {
@@ -95,7 +96,7 @@ export class Dispatcher implements Disposable {
     this.#scheduled = Math.min(BURST, ready)
     this.#iterationBegan = 0
     this.#idle = true
-    for (let i = 0; i < this.#scheduled; i++) setImmediate(this.#startOne)
+    for (let i = 0; i < this.#scheduled; i++) nextIteration(this.#startOne)
   }
 
   #startOne = (): void => {
@@ -112,12 +113,12 @@ export class Dispatcher implements Disposable {
     if (this.#scheduled > 0) return
     if (!this.#idle) this.#schedule()
     // Otherwise a seat must become free first, or the pause of the backlog end.
-    else if (rests) this.#resting ??= setTimeout(this.#endRest, Math.min(this.#restsUntil, this.#sharedUntil) - now)
+    else if (rests) this.#resting ??= startTimer(this.#endRest, Math.min(this.#restsUntil, this.#sharedUntil) - now)
   }
 
   /** An iteration ends when the callbacks of the next one run; the time of all its work counts, not only that of requests started here. */
   #restAfter(began: number): void {
-    setImmediate(() => {
+    nextIteration(() => {
       const now = this.now()
       this.#restsUntil = now + (now - began) * REST
     })
@@ -137,7 +138,7 @@ export class Dispatcher implements Disposable {
     const eldest = this.now() - this.#waitMs
     for (const level of this.#levels) level.rejectBefore(eldest)
     if (this.#levels.some(({ waiting }) => waiting > 0)) return
-    clearInterval(this.#checking)
+    stopTimer(this.#checking)
     this.#checking = undefined
   }
 }

@@ -6,18 +6,22 @@
  *                                                                   ▲
  *     dispatcher.ts starts waiting requests, a few in each iteration of the event loop
  *
- * Every request takes one seat. Differences from kube-apiserver: a level has its nominal seats immediately, instead of getting lent ones
- * back within ten seconds, and borrows seats that are currently idle.
+ * Large lists take several seats, and so do writes that concern many watches (work-estimate.ts). Differences from kube-apiserver: writes do
+ * not hold the seats for their watchers after the answer, since those have been told by then; a level has its nominal seats immediately,
+ * instead of getting lent ones back within ten seconds, and borrows seats that are currently idle.
  */
 
 import type { Family } from '../../lib/exposition.ts'
 import type { Attributes } from '../../schema/access.ts'
 import type { User } from '../../schema/user.ts'
+import type { Route } from '../route.ts'
 import { Dispatcher } from './dispatcher.ts'
 import { FlowCounts, flowControlMetrics } from './flow-metrics.ts'
 import { distinguisherOf, type FlowSchema, inOrder, matchesSchema } from './flow-schema.ts'
 import { PriorityLevel } from './priority-level.ts'
 import { divideSeats, type LevelConfiguration, type ProcessShare, WHOLE } from './seats.ts'
+import { WatchTracker } from './watch-tracker.ts'
+import { type Estimating, maxSeatsOf, seatsOf, seatsOfWrite } from './work-estimate.ts'
 
 /** The flow schema and the priority level of a request. */
 export type Classified = {
@@ -31,13 +35,18 @@ export type FlowControlOptions = {
   readonly seats: number
   /** The maximum time a request waits. */
   readonly waitMs: number
+  /** The objects that lists are about; without it, every request takes one seat. */
+  readonly estimating?: Estimating
 }
 
 export class FlowControl implements Disposable {
   readonly dispatcher: Dispatcher
+  /** Open watches, whichever level they belong to. */
+  readonly #watches = new WatchTracker()
   /** Requests that have not been started. */
   readonly waiting = { mutating: 0, readOnly: 0 }
   readonly #seats: number
+  readonly #estimating: Estimating | undefined
   #share = WHOLE
   #configured: { readonly levels: readonly LevelConfiguration[]; readonly schemas: readonly FlowSchema[] } = { levels: [], schemas: [] }
   #levels = new Map<string, PriorityLevel>()
@@ -47,8 +56,9 @@ export class FlowControl implements Disposable {
   #classes: readonly Classified[] = []
   readonly #counts = new Map<string, FlowCounts>()
 
-  constructor({ seats, waitMs }: FlowControlOptions) {
+  constructor({ seats, waitMs, estimating }: FlowControlOptions) {
     this.#seats = seats
+    this.#estimating = estimating
     this.dispatcher = new Dispatcher({ waitMs })
     this.configure([], [])
   }
@@ -93,6 +103,38 @@ export class FlowControl implements Disposable {
     return this.#classes.find(({ schema }) => schema.name === CATCH_ALL)!
   }
 
+  /** Counts a watch, until the function that is returned is called. */
+  watchOpened(route: Route): () => void {
+    const dividing = route.type === 'call' ? route.call.resource.def.fieldSelectors?.dividing : undefined
+    return this.#watches.register(route.attributes, dividing)
+  }
+
+  /** How many seats of its level a request takes; counts the estimate. */
+  seatsOf({ level, counts }: Classified, route: Route): number {
+    const seats = this.#estimate(level, counts, route)
+    counts.estimated.observe(seats)
+    return seats
+  }
+
+  #estimate({ configuration, limits }: PriorityLevel, counts: FlowCounts, route: Route): number {
+    const { attributes } = route
+    switch (attributes.verb) {
+      case 'list':
+      case 'watch':
+        return this.#estimating ? seatsOf(route, maxSeatsOf(configuration, limits), this.#estimating) : 1
+      case 'create':
+      case 'update':
+      case 'patch':
+      case 'delete': {
+        if (isReview(route)) return 1
+        const watches = this.#watches.concernedBy(attributes)
+        counts.watched.observe(watches)
+        return seatsOfWrite(watches, maxSeatsOf(configuration, limits))
+      }
+    }
+    return 1
+  }
+
   /** The metrics of flow control. */
   families(): Family[] {
     return flowControlMetrics([...this.#counts.values()], [...this.#levels.values()])
@@ -111,6 +153,10 @@ export class FlowControl implements Disposable {
     return counts
   }
 }
+
+/** Whether a request creates a message that changes no object, such as a request for a token. */
+const isReview = (route: Route) =>
+  route.type === 'call' && route.call.resource.def.subresources?.creates?.[route.call.subresource]?.review !== undefined
 
 /** The flow of a request within its level. */
 export const flowOf = ({ schema, level }: Classified, user: User, attributes: Attributes) =>

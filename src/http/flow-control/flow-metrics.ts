@@ -4,6 +4,8 @@ import type { PriorityLevel, Rejection } from './priority-level.ts'
 
 /** Seconds. */
 const DURATIONS = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30]
+const SEATS = [1, 2, 4, 8, 16, 32, 64, 100]
+const WATCHES = [0, 1, 10, 100, 1000, 10000]
 
 /** Counts of one flow schema at one priority level. */
 export class FlowCounts {
@@ -12,9 +14,15 @@ export class FlowCounts {
   readonly waited = new Histogram(DURATIONS)
   readonly waitedInVain = new Histogram(DURATIONS)
   readonly executed = new Histogram(DURATIONS)
+  /** Seats that requests were estimated to need. */
+  readonly estimated = new Histogram(SEATS)
+  /** Watches that writes concern. */
+  readonly watched = new Histogram(WATCHES)
   dispatched = 0
   waiting = 0
+  waitingSeats = 0
   executing = 0
+  executingSeats = 0
 
   constructor(schema: string, level: string) {
     this.labels = { flow_schema: schema, priority_level: level }
@@ -61,10 +69,27 @@ export function flowControlMetrics(counts: readonly FlowCounts[], levels: readon
       ofFlows(({ executing }) => executing),
     ),
     gauge(
+      'current_inqueue_seats',
+      'Seats that requests wait for.',
+      ofFlows(({ waitingSeats }) => waitingSeats),
+    ),
+    gauge(
       'current_executing_seats',
       'Seats that are taken.',
-      ofFlows(({ executing }) => executing),
+      ofFlows(({ executingSeats }) => executingSeats),
     ),
+    {
+      name: `${PREFIX}work_estimated_seats`,
+      type: 'histogram',
+      help: 'Seats that requests were estimated to need.',
+      samples: counts.filter(({ estimated }) => estimated.count > 0).map(({ labels, estimated }) => [labels, estimated] as const),
+    },
+    {
+      name: `${PREFIX}watch_count_samples`,
+      type: 'histogram',
+      help: 'Watches that writes concern.',
+      samples: counts.filter(({ watched }) => watched.count > 0).map(({ labels, watched }) => [labels, watched] as const),
+    },
     { name: `${PREFIX}request_wait_duration_seconds`, type: 'histogram', help: 'Time that requests have waited.', samples: waits },
     {
       name: `${PREFIX}request_execution_seconds`,

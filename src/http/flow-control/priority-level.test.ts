@@ -30,7 +30,7 @@ async function settle(level: PriorityLevel): Promise<void> {
   }
 }
 
-const never = { isGone: () => false, reject: assert.fail }
+const never = { seats: 1, isGone: () => false, reject: assert.fail }
 
 test('flows are served round robin: one request of a late flow does not wait for the hundreds before it', async () => {
   using bench = openLevel()
@@ -92,6 +92,7 @@ test('a request that waits too long is rejected, and a rejected one is not start
   const ask = (flow: string, isGone = false) =>
     level.wait({
       flow,
+      seats: 1,
       isGone: () => isGone,
       start: () => outcomes.push(`${flow} starts`),
       reject: reason => outcomes.push(`${flow} ${reason}`),
@@ -226,4 +227,35 @@ test('while several send requests, an iteration starts one request of a backlog,
   pass(1000)
   await settle(level)
   assert.equal(order.length, 53)
+})
+
+test('a request of several seats waits for all of them, and those behind it do not take them', async () => {
+  using bench = openLevel({ seats: 4 })
+  const { level } = bench
+  const started: string[] = []
+  const ask = (flow: string, seats: number) => assert.ok(level.wait({ ...never, flow, seats, start: () => started.push(flow) }))
+  for (const flow of ['a', 'b']) assert.equal(level.enter(flow), 'seated')
+  ask('large', 3)
+  ask('small', 1)
+  await settle(level)
+  assert.deepEqual(started, [])
+  level.leave('a')
+  await settle(level)
+  assert.deepEqual(started, ['large'])
+  assert.equal(level.executing, 4)
+  level.leave('b')
+  await settle(level)
+  assert.deepEqual(started, ['large', 'small'])
+  level.leave('large', 3)
+  level.leave('small')
+  assert.ok(level.isIdle)
+})
+
+test('a request that takes more seats than a level has starts when the level is idle', () => {
+  using bench = openLevel({ seats: 2 })
+  const { level } = bench
+  assert.equal(level.enter('a', 5), 'seated')
+  assert.equal(level.enter('b'), 'wait')
+  level.leave('a', 5)
+  assert.equal(level.enter('b'), 'seated')
 })

@@ -21,6 +21,8 @@ export type Entry = 'seated' | 'wait' | Rejection
 /** `start` is called with the seat, `reject` when there is none in time. */
 export type Waiter = {
   readonly flow: string
+  /** How many seats it takes. */
+  readonly seats: number
   readonly isGone: () => boolean
   readonly start: () => void
   readonly reject: (reason: Rejection) => void
@@ -108,19 +110,19 @@ export class PriorityLevel implements Waiting {
     return this.#hasFlows ? `${schema}/${distinguisher}` : ''
   }
 
-  /** Takes a seat if one is free and nothing waits for it. Every seated request must `leave`. */
-  enter(flow: string): Entry {
+  /** Takes seats if they are free and nothing waits for them. Every seated request must `leave` them. */
+  enter(flow: string, seats = 1): Entry {
     const { isExempt, queuing } = this.#configuration
     if (isExempt) {
-      this.#executing++
+      this.#executing += seats
       return 'seated'
     }
     if (queuing === undefined) {
       // Requests that only wait for the CPU already have their seats.
-      if (this.#waiting >= this.#free) return 'concurrency-limit'
-    } else if (!this.#hasSeat(flow)) return 'wait'
+      if (this.#waiting + seats > this.#free && this.#executing > 0) return 'concurrency-limit'
+    } else if (!this.#hasSeats(flow, seats)) return 'wait'
     if (this.#waiting > 0 || !this.#parts.dispatcher.mayStart()) return 'wait'
-    this.#sit(flow)
+    this.#sit(flow, seats)
     return 'seated'
   }
 
@@ -130,7 +132,7 @@ export class PriorityLevel implements Waiting {
     const length = queue?.length ?? 0
     const { queuing } = this.#configuration
     // A request that could have a seat waits for the CPU only, and does not count against the queue length.
-    if (queuing !== undefined && !(length < this.#free && this.#hasSeat(waiter.flow))) {
+    if (queuing !== undefined && !(length < this.#free && this.#hasSeats(waiter.flow, waiter.seats))) {
       const { queues, handSize, queueLengthLimit } = queuing
       if (this.#waiting >= queues * queueLengthLimit || length >= handSize * queueLengthLimit) return false
     }
@@ -142,24 +144,29 @@ export class PriorityLevel implements Waiting {
     return true
   }
 
-  leave(flow: string): void {
-    this.#executing--
+  leave(flow: string, seats = 1): void {
+    this.#executing -= seats
     if (this.#configuration.isExempt) return
-    const left = this.#taken.get(flow)! - 1
+    const taken = this.#taken.get(flow)!
+    const left = taken - seats
     // Flows return: a map with constant insertions and deletions creates garbage, one of a thousand flows does not matter.
     if (left > 0 || this.#taken.size <= MAX_REMEMBERED_FLOWS) this.#taken.set(flow, left)
     else this.#taken.delete(flow)
-    if (left < this.#perFlow) this.#within--
+    this.#within -= Math.min(taken, this.#perFlow) - Math.min(left, this.#perFlow)
     this.#parts.dispatcher.wake()
   }
 
   startNext(most: number): boolean {
     if (this.#waiting === 0) return false
     for (const [flow, queue] of this.#queues) {
-      if (queue.length > most || !this.#hasSeat(flow)) continue
+      if (queue.length > most || !this.#hasSeats(flow, 1)) continue
+      this.#dropGone(flow, queue)
+      if (queue.length === 0) continue
+      const { seats } = queue.first.waiter
+      // Others must not take one by one the seats that a large request waits for.
+      if (!this.#hasSeats(flow, seats)) return false
       const waiter = this.#nextOf(flow, queue)
-      if (waiter === undefined) continue
-      this.#sit(flow)
+      this.#sit(flow, seats)
       waiter.start()
       return true
     }
@@ -176,30 +183,35 @@ export class PriorityLevel implements Waiting {
     }
   }
 
-  /** The first request of a flow whose client is still connected; the flow then moves behind all others that wait. */
-  #nextOf(flow: string, queue: Queue<Queued>): Waiter | undefined {
-    let waiter: Waiter | undefined
-    while (waiter === undefined && queue.length > 0) {
-      const first = queue.shift().waiter
+  /** Drops requests at the front whose clients are no longer connected. */
+  #dropGone(flow: string, queue: Queue<Queued>): void {
+    while (queue.length > 0 && queue.first.waiter.isGone()) {
       this.#waiting--
-      if (first.isGone()) first.reject('cancelled')
-      else waiter = first
+      queue.shift().waiter.reject('cancelled')
     }
+    if (queue.length === 0) this.#queues.delete(flow)
+  }
+
+  /** The first request of a flow, which then moves behind all others that wait. */
+  #nextOf(flow: string, queue: Queue<Queued>): Waiter {
+    const { waiter } = queue.shift()
+    this.#waiting--
     this.#queues.delete(flow)
     if (queue.length > 0) this.#queues.set(flow, queue)
     return waiter
   }
 
-  /** Whether a seat is free for a flow: one of the level within the flow's share, or a borrowed one. */
-  #hasSeat(flow: string): boolean {
-    if (this.#within < this.#limits.nominal && (this.#taken.get(flow) ?? 0) < this.#perFlow) return true
-    return this.#borrowable > 0
+  /** Whether seats are free for a flow: those of the level within the flow's share, and borrowed ones. An idle level has any number. */
+  #hasSeats(flow: string, seats: number): boolean {
+    const own = Math.min(this.#limits.nominal - this.#within, this.#perFlow - (this.#taken.get(flow) ?? 0))
+    if (own >= seats) return true
+    return Math.max(0, own) + this.#borrowable >= seats || (seats > 1 && this.#executing === 0)
   }
 
-  #sit(flow: string): void {
+  #sit(flow: string, seats: number): void {
     const taken = this.#taken.get(flow) ?? 0
-    this.#executing++
-    if (taken < this.#perFlow) this.#within++
-    this.#taken.set(flow, taken + 1)
+    this.#executing += seats
+    this.#within += Math.min(taken + seats, this.#perFlow) - Math.min(taken, this.#perFlow)
+    this.#taken.set(flow, taken + seats)
   }
 }

@@ -5,6 +5,7 @@ import { find, secretJson, testApi, testCatalog, testRequest } from '../../../te
 import type { Authenticator } from '../../authn/authenticator.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { Result } from '../../registry/api.ts'
+import { Endpoints } from '../endpoints.ts'
 import type { Response } from '../message.ts'
 import { createServe } from '../serve.ts'
 import { FlowControl } from './flow-control.ts'
@@ -134,6 +135,34 @@ test('a large response keeps its seat until it is sent or its client has gone, a
   assert.equal((await second).status, 200)
 })
 
+test('a response that has to be told when it was sent gives its seat back, too', async () => {
+  let sent = 0
+  const pieces = [Buffer.alloc(1)]
+  const { api } = testApi({})
+  using flowControl = flowControlOf(1)
+  const answer = () => ({
+    status: 200,
+    headers: {},
+    body: { type: 'pieces', length: undefined, pieces } as const,
+    taken: () => void sent++,
+  })
+  const serve = createServe({
+    ...api,
+    authenticator: byName,
+    flowControl,
+    endpoints: new Endpoints(testCatalog(), [{ path: '/own', answer }]),
+  })
+  const executing = () =>
+    flowControl
+      .families()
+      .find(({ name }) => name === 'apiserver_flowcontrol_current_executing_requests')!
+      .samples.reduce((sum, [, value]) => sum + Number(value), 0)
+  const response = await serve(testRequest('/own', as('admin')))
+  assert.equal(executing(), 1)
+  response.taken!()
+  assert.deepEqual([executing(), sent], [0, 1])
+})
+
 test('synchronous results and failures are answered at once, also after waiting for a seat', async () => {
   const { api } = testApi()
   let fails = false
@@ -190,4 +219,49 @@ test('a watch gives its seat back when it flows, and is refused when too many ar
   assert.equal((await ask()).status, 429)
   open[0]!.taken!()
   assert.equal((await ask()).status, 200)
+})
+
+test('a write takes seats for the watches that it concerns while it runs, and metrics tell how many', async () => {
+  using server = held(40)
+  const { serve, flowControl, calls, finish } = server
+  const forget = Array.from({ length: 55 }, () =>
+    flowControl.watchOpened({
+      attributes: {
+        verb: 'watch',
+        path: PATH,
+        resource: { group: '', version: 'v1', plural: 'secrets', subresource: '', namespace: '', name: '' },
+      },
+      query: new URLSearchParams(),
+      type: 'path',
+      path: PATH,
+    }),
+  )
+  const sampled = (name: string) => {
+    const family = flowControl.families().find(each => each.name === `apiserver_flowcontrol_${name}`)!
+    const sample = family.samples.find(([labels]) => labels['flow_schema'] === 'everybody')?.[1]
+    return typeof sample === 'object' ? [sample.count, sample.sum] : sample
+  }
+  const remove = () => serve(testRequest(`${PATH}/a`, { method: 'DELETE', ...as('jane') }))
+  const [first, second] = [remove(), remove()]
+  await until(() => calls.length === 2)
+  assert.equal(sampled('current_executing_requests'), 2)
+  assert.equal(sampled('current_executing_seats'), 12)
+  // Most of a level is for one user, and no more.
+  const others = Array.from({ length: 4 }, remove)
+  await until(() => flowControl.waiting.mutating > 0)
+  assert.equal(sampled('current_inqueue_seats'), 6 * flowControl.waiting.mutating)
+  while (sampled('current_executing_requests') !== 0 || flowControl.waiting.mutating > 0) {
+    finish()
+    await nextIteration()
+  }
+  for (const answer of await Promise.all([first, second, ...others])) assert.equal(answer.status, 200)
+  assert.equal(sampled('current_executing_seats'), 0)
+  assert.deepEqual(sampled('work_estimated_seats'), [6, 36])
+  assert.deepEqual(sampled('watch_count_samples'), [6, 330])
+  for (const each of forget) each()
+  const last = remove()
+  await until(() => calls.length === 1)
+  assert.equal(sampled('current_executing_seats'), 1)
+  finish()
+  assert.equal((await last).status, 200)
 })

@@ -8,7 +8,7 @@ import { OpenWatches } from './open-watches.ts'
 import type { Rejection } from './priority-level.ts'
 import type { Reservation } from './unsent-responses.ts'
 
-/** Lets a request start when its priority level has a seat for it; responds 429 when the queue is full, or the wait is too long. */
+/** Lets a request start when its priority level has seats for it; responds 429 when the queue is full, or the wait is too long. */
 export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?: FlowControl }): Handler => {
   if (flowControl === undefined) return next
   const { dispatcher } = flowControl
@@ -23,35 +23,47 @@ export const takeSeat = (next: Handler, { flowControl }: { readonly flowControl?
       exchange.flow = { schemaUid: schema.uid, levelUid: level.configuration.uid }
     dispatcher.seen(user.name)
     const flow = flowOf(classified, user, attributes)
+    const seats = flowControl.seatsOf(classified, exchange.route)
     const seat = (waitedMs: number) => {
       counts.dispatched++
       counts.executing++
+      counts.executingSeats += seats
       counts.waited.observe(waitedMs / 1000)
       const began = dispatcher.now()
       return () => {
         counts.executing--
+        counts.executingSeats -= seats
         counts.executed.observe((dispatcher.now() - began) / 1000)
-        level.leave(flow)
+        level.leave(flow, seats)
       }
     }
-    const isWatch = isLongRunning(exchange)
+    const isLimited = isLongRunning(exchange) && !level.configuration.isExempt
     const start = (leave: () => void) => {
-      if (!isWatch || level.configuration.isExempt) return run(next, exchange, { leave })
-      if (watches.open(user.name)) return run(next, exchange, { leave, closed: () => watches.close(user.name) })
-      leave()
-      return reject(exchange, classified, 'concurrency-limit')
+      if (isLimited && !watches.open(user.name)) {
+        leave()
+        return reject(exchange, classified, 'concurrency-limit')
+      }
+      const forget = attributes.verb === 'watch' ? flowControl.watchOpened(exchange.route) : undefined
+      if (!isLimited && !forget) return run(next, exchange, { leave })
+      const closed = () => {
+        if (isLimited) watches.close(user.name)
+        forget?.()
+      }
+      return run(next, exchange, { leave, closed })
     }
-    const entry = level.enter(flow)
+    const entry = level.enter(flow, seats)
     if (entry === 'seated') return start(seat(0))
     if (entry !== 'wait') return reject(exchange, classified, entry)
     const queue = READS.has(attributes.verb) ? 'readOnly' : 'mutating'
     const waiting = (change: 1 | -1) => {
       counts.waiting += change
+      counts.waitingSeats += change * seats
       flowControl.waiting[queue] += change
     }
     return wait(exchange, {
       classified,
       flow,
+      seats,
       waiting,
       now: dispatcher.now,
       start: waitedMs => {
@@ -76,18 +88,20 @@ const READS: ReadonlySet<string> = new Set(['get', 'list', 'watch', 'head', 'opt
 type Wait = {
   readonly classified: Classified
   readonly flow: string
+  readonly seats: number
   /** Counts waiting requests. */
   readonly waiting: (change: 1 | -1) => void
   readonly now: () => number
   readonly start: (waitedMs: number) => MaybePromise<Response>
 }
 
-const wait = (exchange: Exchange, { classified, flow, waiting, now, start }: Wait): MaybePromise<Response> => {
+const wait = (exchange: Exchange, { classified, flow, seats, waiting, now, start }: Wait): MaybePromise<Response> => {
   const { level, counts } = classified
   const since = now()
   let settle: { resolve: (response: MaybePromise<Response>) => void; reject: (error: unknown) => void } | undefined
   const isQueued = level.wait({
     flow,
+    seats,
     isGone: () => exchange.request.isGone,
     start() {
       waiting(-1)
@@ -148,9 +162,17 @@ function runAt(reservation: Reservation | undefined, start: () => MaybePromise<R
       closed?.()
       if (!leavesNow) leave()
     }
-    if (!isSmall) return { taken, ...response }
-    taken()
-    return response
+    if (isSmall) {
+      taken()
+      return response
+    }
+    const { taken: own } = response
+    if (!own) return { taken, ...response }
+    const both = () => {
+      own()
+      taken()
+    }
+    return { ...response, taken: both }
   }
   let response: MaybePromise<Response>
   try {

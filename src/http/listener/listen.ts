@@ -64,6 +64,12 @@ export type ListenOptions = {
   readonly log: Log
 }
 
+/** The port as the server uses it. */
+export type Port = Pick<
+  Listener,
+  'address' | 'unref' | 'handshakeErrors' | 'presented' | 'readAuthorities' | 'reload' | 'renewCertified' | 'cutAll' | 'sendAway' | 'drain'
+>
+
 /** Opens the port; resolves when connections are accepted. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const listener = new Listener(options)

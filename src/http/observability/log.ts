@@ -1,6 +1,7 @@
 /** Structured logs: one line per event on standard error, as JSON or as text. Never a token, a header or a body. */
 import { writeSync } from 'node:fs'
 import type { Logger } from 'pino'
+import { wallMs } from '../../lib/environment.ts'
 import { textLine } from './text-line.ts'
 
 export type Fields = { readonly [name: string]: string | number | boolean | object | undefined }
@@ -62,7 +63,7 @@ export function createLog(level: Level, format: Format = 'json', base: Fields = 
 /** A line as the logger writes it. */
 function writeDirectly(level: Level, fields: Fields, msg: string): void {
   try {
-    writeSync(2, `${JSON.stringify({ level, time: new Date().toISOString(), ...fields, msg })}\n`)
+    writeSync(2, `${JSON.stringify({ level, time: new Date(wallMs()).toISOString(), ...fields, msg })}\n`)
   } catch {
     // There is nowhere left to report it.
   }
@@ -82,7 +83,7 @@ function textLogger(base: Fields, onError: (error: Error | undefined) => void): 
     (level: Line[0]) =>
     (fields: Fields, message: string): void => {
       try {
-        writeSync(2, textLine(level, { ...base, ...fields }, message, { now: new Date(), colours }))
+        writeSync(2, textLine(level, { ...base, ...fields }, message, { now: new Date(wallMs()), colours }))
         onError(undefined)
       } catch (error) {
         onError(error as Error)

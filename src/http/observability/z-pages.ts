@@ -1,4 +1,6 @@
 /** `/statusz` and `/flagz`: what runs here and how it was started, as text for people or as objects of `config.k8s.io`. */
+import { CBOR } from '../../codec/cbor.ts'
+import { encodeCbor } from '../../codec/cbor-encode.ts'
 import { stringifyJson, stringifyPretty } from '../../codec/json.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
@@ -36,16 +38,17 @@ const SEPARATORS = [':', ': ', '=', ' ']
 
 export function zPages(parts: ZPagesParts): EndpointRule[] {
   const { gate, flags } = parts
+  const types: readonly PageType[] = gate('CBORServingAndStorage') ? [...TYPES, CBOR] : TYPES
   const separator = () => SEPARATORS[Math.floor(parts.random() * SEPARATORS.length)]!
   const pages: EndpointRule[] = []
   if (gate('ComponentFlagz') && flags !== undefined) {
     // kube-apiserver composes this text once.
     const text = lazy(() => flagsText(flags, separator()))
-    pages.push(page(parts, { name: 'flagz', kind: 'Flagz', text, fields: () => ({ flags }) }))
+    pages.push(page(parts, { name: 'flagz', kind: 'Flagz', types, text, fields: () => ({ flags }) }))
   }
   if (gate('ComponentStatusz')) {
     const text = () => statusText(parts, separator())
-    pages.push(page(parts, { name: 'statusz', kind: 'Statusz', text, fields: () => statusFields(parts) }))
+    pages.push(page(parts, { name: 'statusz', kind: 'Statusz', types, text, fields: () => statusFields(parts) }))
   }
   return pages
 }
@@ -53,16 +56,22 @@ export function zPages(parts: ZPagesParts): EndpointRule[] {
 type Page = {
   readonly name: string
   readonly kind: string
+  /** The media types that it is served in. */
+  readonly types: readonly PageType[]
   readonly text: () => string
   readonly fields: () => JsonObject
 }
 
-const page = ({ groupDomain }: ZPagesParts, { name, kind, text, fields }: Page): EndpointRule => ({
+const page = ({ groupDomain }: ZPagesParts, { name, kind, types, text, fields }: Page): EndpointRule => ({
   path: `/${name}`,
   answer: async request => {
-    const chosen = chooseForm(request, kind, groupDomain)
+    const chosen = chooseForm(request, { kind, types, groupDomain })
     if (chosen === undefined) {
-      const refusal = await statusResponse(notAcceptable(TYPES), request, ['application/json', 'application/yaml'])
+      const refusal = await statusResponse(
+        notAcceptable(types),
+        request,
+        types.filter(type => type !== 'text/plain'),
+      )
       return { ...refusal, counted: { resource: name } }
     }
     if (chosen === 'text') {
@@ -75,7 +84,7 @@ const page = ({ groupDomain }: ZPagesParts, { name, kind, text, fields }: Page):
 })
 
 type Structured = {
-  readonly mediaType: 'application/json' | 'application/yaml'
+  readonly mediaType: Exclude<PageType, 'text/plain'>
   readonly group: string
   readonly version: string
   readonly pretty: boolean
@@ -83,17 +92,21 @@ type Structured = {
 
 const VERSIONS = ['v1alpha1', 'v1beta1']
 const DEPRECATED = 'v1alpha1'
-const TYPES = ['application/json', 'application/yaml', 'text/plain'] as const
+type PageType = 'application/json' | 'application/yaml' | 'text/plain' | typeof CBOR
+const TYPES: readonly PageType[] = ['application/json', 'application/yaml', 'text/plain']
 
 /** The text for clients that name no object; the object that the Accept header names; undefined where it names neither. */
-function chooseForm(request: Request, kind: string, groupDomain: string): 'text' | Structured | undefined {
+function chooseForm(
+  request: Request,
+  { kind, types, groupDomain }: Pick<Page, 'kind' | 'types'> & { readonly groupDomain: string },
+): 'text' | Structured | undefined {
   const accept = header(request.headers, 'accept') ?? ''
   if (accept.trim() === '') return 'text'
   for (const clause of parseAccept(accept)) {
     const { params } = clause
     if (params.has('stream') || params.has('sv')) continue
     const isObject = ['as', 'g', 'v'].some(name => params.has(name))
-    for (const mediaType of TYPES) {
+    for (const mediaType of types) {
       if (!accepts(clause, mediaType)) continue
       if (mediaType === 'text/plain') {
         if (!isObject) return 'text'
@@ -117,16 +130,17 @@ function queryOf({ target }: Request): URLSearchParams {
 async function structured(object: JsonObject, { mediaType, group, version, pretty }: Structured, name: string): Promise<Response> {
   const type = `${mediaType};g=${group};v=${version};as=${object['kind']}`
   const isDeprecated = version === DEPRECATED
-  const bytes = bytesResponse(200, type, Buffer.from(await written(object, mediaType, pretty)))
+  const bytes = bytesResponse(200, type, await written(object, mediaType, pretty))
   const response = { ...bytes, counted: { resource: name, group, version, isDeprecated } }
   if (!isDeprecated) return response
   const warning = `This version of the ${name} endpoint is deprecated. Please use a newer version.`
   return { ...response, headers: { ...response.headers, warning: warningHeaders([warning]) } }
 }
 
-async function written(object: JsonObject, mediaType: Structured['mediaType'], pretty: boolean): Promise<string> {
-  if (mediaType === 'application/yaml') return (await import('../../codec/yaml-writer.ts')).stringifyYaml(object)
-  return pretty ? stringifyPretty(object) : `${stringifyJson(object)}\n`
+async function written(object: JsonObject, mediaType: Structured['mediaType'], pretty: boolean): Promise<Buffer> {
+  if (mediaType === CBOR) return encodeCbor(object)
+  if (mediaType === 'application/yaml') return Buffer.from((await import('../../codec/yaml-writer.ts')).stringifyYaml(object))
+  return Buffer.from(pretty ? stringifyPretty(object) : `${stringifyJson(object)}\n`)
 }
 
 const headed = (name: string, text: string): string =>

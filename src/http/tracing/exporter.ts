@@ -1,5 +1,6 @@
 /** Sends spans to a collector in batches. Memory is bounded: spans that find no place, or that cannot be sent in time, are dropped and counted. */
 import type { Clock } from '../../lib/clock.ts'
+import { startTimer, stopTimer, timeoutSignal } from '../../lib/environment.ts'
 import type { Family } from '../../lib/exposition.ts'
 import type { Span } from '../../lib/request-trace.ts'
 import type { Log } from '../observability/log.ts'
@@ -76,14 +77,14 @@ export class Exporter {
   /** Sends what waits, if the collector takes it soon. */
   async close(): Promise<void> {
     this.#isClosing = true
-    const timer = setTimeout(() => this.#closing.abort(), CLOSING_MS)
+    const timer = startTimer(() => this.#closing.abort(), CLOSING_MS)
     this.#wake()
     // Spans that came while the last batch was sent are in a further one.
     for (let i = 0; i < 2; i++) {
       this.#begin()
       await this.#sending
     }
-    clearTimeout(timer)
+    stopTimer(timer)
     this.#stopTimer?.()
     this.#parts.sender.close()
   }
@@ -110,7 +111,7 @@ export class Exporter {
     const began = clock.now()
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(LAST_PAUSE_MS, 1.5 * pause)) {
       try {
-        await sender.send(request, AbortSignal.any([this.#closing.signal, AbortSignal.timeout(SEND_MS)]))
+        await sender.send(request, AbortSignal.any([this.#closing.signal, timeoutSignal(SEND_MS)]))
         if (this.#isFailing) log.info({}, 'spans reach the collector again')
         this.#isFailing = false
         return true

@@ -14,7 +14,6 @@ import {
   type Spec,
   type Status,
 } from './definition-shapes.ts'
-import type { Schema } from './json-schema.ts'
 import { layoutOf } from './layout.ts'
 import { eachSchema, itemSchema } from './schema-walk.ts'
 
@@ -51,6 +50,7 @@ export const CustomResourceDefinition = defineKind({
   },
   validate: validateDefinition,
   ruleWork: ({ spec }) => definitionWork(spec),
+  mayBeLarge: true,
   warn: (o, old) => warnAboutSchemas(o.spec, old?.spec),
 
   deletion: {
@@ -124,29 +124,31 @@ function servedVersions({ versions }: Spec): string {
 
 /** Warns about unrecognized formats and sets that cannot be merged, unless the stored definition has them already. */
 function* warnAboutSchemas(spec: Spec, old: Spec | undefined): Iterable<string> {
-  const known = new Set(old ? unknownFormats(old) : [])
-  for (const format of unknownFormats(spec)) if (!known.has(format)) yield `unrecognized format ${goQuote(format)}`
-  const unmerged = new Set(old ? unmergedSets(old) : [])
-  for (const warning of unmergedSets(spec)) if (!unmerged.has(warning)) yield warning
+  // An update of the status leaves the spec as it is.
+  if (spec === old) return
+  const known = old && oddities(old)
+  const { formats, unmergedSets } = oddities(spec)
+  for (const format of formats) if (!known?.formats.has(format)) yield `unrecognized format ${goQuote(format)}`
+  for (const warning of unmergedSets) if (!known?.unmergedSets.includes(warning)) yield warning
 }
 
-function unknownFormats(spec: Spec): string[] {
-  return everySchema(spec).flatMap(({ format, type }) => (format && !isKnownFormat(format, type ? [type] : []) ? [format] : []))
-}
+type Oddities = { readonly formats: ReadonlySet<string>; readonly unmergedSets: readonly string[] }
 
-function unmergedSets(spec: Spec): string[] {
-  const types = everySchema(spec).flatMap(schema => {
-    const type = schema['x-kubernetes-list-type'] === 'set' ? itemSchema(schema)?.type : undefined
-    return type === 'object' || type === 'array' ? [type] : []
-  })
-  const warnings = [...new Set(types)].map(
+/** Each format that is not recognized, and a warning for each type of items that makes sets which cannot be merged. */
+function oddities(spec: Spec): Oddities {
+  const formats = new Set<string>()
+  const types = new Set<string>()
+  // A schema that all versions share counts once.
+  const { shared, versions } = layoutOf(spec)
+  for (const part of [shared, ...versions])
+    for (const schema of eachSchema(part.schema?.openAPIV3Schema)) {
+      const { format, type } = schema
+      if (format && !isKnownFormat(format, type ? [type] : [])) formats.add(format)
+      const items = schema['x-kubernetes-list-type'] === 'set' ? itemSchema(schema)?.type : undefined
+      if (items === 'object' || items === 'array') types.add(items)
+    }
+  const unmergedSets = [...types].map(
     type => `x-kubernetes-list-type: set for items of type "${type}" is not supported by server-side apply or CEL validation rules`,
   )
-  return warnings.sort(compareText)
-}
-
-/** A schema that all versions share counts once. */
-function everySchema(spec: Spec): Schema[] {
-  const { shared, versions } = layoutOf(spec)
-  return [shared, ...versions].flatMap(({ schema }) => [...eachSchema(schema?.openAPIV3Schema)])
+  return { formats, unmergedSets: unmergedSets.sort(compareText) }
 }

@@ -51,5 +51,8 @@ function partsOf(schema: Schema): readonly Schema[] {
   if (additionalItems) parts.push(additionalItems)
   if (definitions) parts.push(...Object.values(definitions))
   if (dependencies) parts.push(...Object.values(dependencies))
+  if (parts.length === 0) return NO_PARTS
   return parts.every(isObject) ? (parts as Schema[]) : (parts.filter(part => isObject(part)) as Schema[])
 }
+
+const NO_PARTS: readonly Schema[] = []

@@ -6,7 +6,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, bytes, int32, keyed, message, type Static, string } from '../../schema/types.ts'
-import { workloadCondition } from '../rules/workload.ts'
+import { formerCondition } from '../rules/former-condition.ts'
 
 const ServiceReference = message('ServiceReference', {
   namespace: [1, string, 'Namespace of the service.'],
@@ -26,7 +26,7 @@ const APIServiceSpec = message('APIServiceSpec', {
 type Spec = Static<typeof APIServiceSpec>
 
 const APIServiceStatus = message('APIServiceStatus', {
-  conditions: [1, keyed(workloadCondition('APIServiceCondition'), 'type').mergedBy('type'), 'Latest observations, such as Available.'],
+  conditions: [1, keyed(formerCondition('APIServiceCondition'), 'type').mergedBy('type'), 'Latest observations, such as Available.'],
 })
 
 export const APIService = defineKind({

@@ -7,6 +7,7 @@ import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { badRequest } from '../../schema/status-error.ts'
 import { int64, intOrString, keyed, message, type Static, string } from '../../schema/types.ts'
+import { formerCondition } from '../rules/former-condition.ts'
 import { LabelSelector, validateLabelSelector } from '../rules/meta.ts'
 import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
 import { PodTemplateSpec } from '../rules/pod/spec.ts'
@@ -22,7 +23,6 @@ import {
   validateNotEmpty,
   validateTemplate,
   warnAboutTemplate,
-  workloadCondition,
 } from '../rules/workload.ts'
 
 const RollingUpdateDaemonSet = message('RollingUpdateDaemonSet', {
@@ -69,7 +69,7 @@ const DaemonSetStatus = message('DaemonSetStatus', {
   collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names unique.'],
   conditions: [
     10,
-    keyed(workloadCondition('DaemonSetCondition', string.always().omittable()), 'type').mergedBy('type'),
+    keyed(formerCondition('DaemonSetCondition', string.always().omittable()), 'type').mergedBy('type'),
     'Latest observations.',
   ],
 })

@@ -3,6 +3,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { refTo } from '../../schema/refs.ts'
 import { int64, keyed, message, string } from '../../schema/types.ts'
+import { formerCondition } from '../rules/former-condition.ts'
 import { LabelSelector, selectorText } from '../rules/meta.ts'
 import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
 import { PodTemplateSpec } from '../rules/pod/spec.ts'
@@ -17,7 +18,6 @@ import {
   validateReplicated,
   warnAboutName,
   warnAboutTemplate,
-  workloadCondition,
 } from '../rules/workload.ts'
 
 const ReplicaSetSpec = message('ReplicaSetSpec', {
@@ -36,7 +36,7 @@ const ReplicaSetStatus = message('ReplicaSetStatus', {
   observedGeneration: [3, int64.min(0), 'The generation this status describes.'],
   conditions: [
     6,
-    keyed(workloadCondition('ReplicaSetCondition', string.always().omittable()), 'type').mergedBy('type'),
+    keyed(formerCondition('ReplicaSetCondition', string.always().omittable()), 'type').mergedBy('type'),
     'Latest observations.',
   ],
 })

@@ -7,6 +7,7 @@ import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, int32, int64, intOrString, keyed, message, type Static, string } from '../../schema/types.ts'
+import { formerCondition } from '../rules/former-condition.ts'
 import { LabelSelector, labelTermsOf, selectorText, validateLabelSelector } from '../rules/meta.ts'
 import { validatePersistentVolumeClaimSpec } from '../rules/persistent-volume/claim-rules.ts'
 import { EmbeddedPersistentVolumeClaim } from '../rules/persistent-volume/claim-status.ts'
@@ -26,7 +27,6 @@ import {
   validateNotEmpty,
   validateTemplate,
   warnAboutTemplate,
-  workloadCondition,
 } from '../rules/workload.ts'
 
 const RollingUpdateStatefulSetStrategy = message('RollingUpdateStatefulSetStrategy', {
@@ -100,7 +100,7 @@ const StatefulSetStatus = message('StatefulSetStatus', {
   collisionCount: [9, count.optional(), 'How often names of revisions collided; keeps new names unique.'],
   conditions: [
     10,
-    keyed(workloadCondition('StatefulSetCondition', string.always().omittable()), 'type').mergedBy('type'),
+    keyed(formerCondition('StatefulSetCondition', string.always().omittable()), 'type').mergedBy('type'),
     'Latest observations.',
   ],
   availableReplicas: [11, count.always().omittable(), 'Those that have been ready for minReadySeconds.'],

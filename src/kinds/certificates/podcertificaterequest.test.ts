@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { generateKeyPairSync } from 'node:crypto'
+import { constants, generateKeyPairSync, type KeyPairKeyObjectResult, sign } from 'node:crypto'
 import { test } from 'node:test'
 import { cells, check, checkSubresource, NOW, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { type CertificateOptions, certificate, certificateRequest } from '../../../test/kits/x509.ts'
@@ -98,11 +98,76 @@ test('the stub is a signed request of a strong key', () => {
   assert.deepEqual(stub(stubOf(generateKeyPairSync('ed25519'))), [])
 })
 
+const infoOf = ({ publicKey }: { publicKey: KeyPairKeyObjectResult['publicKey'] }) => publicKey.export({ type: 'spki', format: 'der' })
+const signatureOf = (
+  { privateKey }: KeyPairKeyObjectResult,
+  hash: string | null = 'sha256',
+  saltLength = constants.RSA_PSS_SALTLEN_MAX_SIGN,
+) => sign(hash, Buffer.from(SPEC.podUID), { key: privateKey, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength })
+const plainSignatureOf = ({ privateKey }: KeyPairKeyObjectResult, hash: string | null = 'sha256') =>
+  sign(hash, Buffer.from(SPEC.podUID), privateKey)
+const proven = (info: Buffer, proof: Buffer) => ({
+  stubPKCS10Request: null,
+  pkixPublicKey: info.toString('base64'),
+  proofOfPossession: proof.toString('base64'),
+})
+
+test('a key may be shown beside a signature of the UID of the pod, in the scheme of its type', () => {
+  const [rsa, weak, ed] = [
+    generateKeyPairSync('rsa', { modulusLength: 3072 }),
+    generateKeyPairSync('rsa', { modulusLength: 2048 }),
+    generateKeyPairSync('ed25519'),
+  ]
+  const of = (info: Buffer, proof: Buffer) =>
+    errors(proven(info, proof)).map(e => e.replace(/"[\w+/]{30,}=*"/, '"…"').replace(/^spec\.pkixPublicKey: Invalid value: /, ''))
+  const unproven = ['spec.proofOfPossession: Invalid value: could not verify proof-of-possession signature']
+  for (const salt of [constants.RSA_PSS_SALTLEN_MAX_SIGN, constants.RSA_PSS_SALTLEN_DIGEST, 0])
+    assert.deepEqual(of(infoOf(rsa), signatureOf(rsa, 'sha256', salt)), [])
+  assert.deepEqual(of(infoOf(rsa), plainSignatureOf(rsa)), unproven)
+  assert.deepEqual(of(infoOf(weak), signatureOf(weak)), ['"2048-bit modulus": RSA keys must have modulus size 3072 or 4096'])
+  for (const namedCurve of ['P-256', 'P-384', 'P-521']) {
+    const ec = generateKeyPairSync('ec', { namedCurve })
+    assert.deepEqual(of(infoOf(ec), plainSignatureOf(ec)), [])
+    assert.deepEqual(of(infoOf(ec), plainSignatureOf(ec, 'sha384')), unproven)
+  }
+  const small = generateKeyPairSync('ec', { namedCurve: 'P-224' })
+  assert.deepEqual(of(infoOf(small), plainSignatureOf(small)), ['"curve P-224": elliptic public keys must use curve P256 or P384'])
+  assert.deepEqual(of(infoOf(ed), plainSignatureOf(ed, null)), [])
+  assert.deepEqual(of(infoOf(ed), Buffer.alloc(64)), unproven)
+  const unknown = ['"…": unknown public key type; supported types are Ed25519, ECDSA, and RSA']
+  assert.deepEqual(of(infoOf(generateKeyPairSync('x25519')), Buffer.alloc(64)), unknown)
+  const invalid = ['"…": must be a valid PKIX-serialized public key']
+  assert.deepEqual(of(infoOf(generateKeyPairSync('ed448')), Buffer.alloc(64)), invalid)
+  assert.deepEqual(of(Buffer.concat([infoOf(ed), Buffer.alloc(1)]), plainSignatureOf(ed, null)), invalid)
+  const long = Buffer.alloc(10 * 1024 + 1)
+  assert.deepEqual(of(long, Buffer.alloc(64)), ['spec.pkixPublicKey: Too long: may not be more than 10240 bytes'])
+  assert.deepEqual(of(infoOf(ed), long), ['spec.proofOfPossession: Too long: may not be more than 10240 bytes'])
+})
+
+test('a key is shown in exactly one way', () => {
+  const both = ['spec: Invalid value: exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set']
+  const { pkixPublicKey, proofOfPossession } = proven(infoOf(pair), plainSignatureOf(pair))
+  assert.deepEqual(errors({ pkixPublicKey, proofOfPossession }), both)
+  assert.deepEqual(errors({ pkixPublicKey, stubPKCS10Request: null }), both)
+  assert.deepEqual(errors({ proofOfPossession, stubPKCS10Request: null }), both)
+  assert.deepEqual(errors({ pkixPublicKey: '', proofOfPossession: '' }), [])
+})
+
+test('a certificate for a key that was shown beside a signature is for that key', () => {
+  const spec = { ...SPEC, ...proven(infoOf(pair), plainSignatureOf(pair)) }
+  const ended = (certificateChain: string) =>
+    checkSubresource(PodCertificateRequest, 'status', { spec, status: issued({ certificateChain }) }, { spec, status: {} })
+  assert.deepEqual(ended(chainOf()), [])
+  assert.match(ended(chainOf({}, generateKeyPairSync('ec', { namedCurve: 'P-256' })))[0]!, /not issued to the requested public key$/)
+})
+
 test('nothing of the spec changes', () => {
   const [error, ...more] = check(PodCertificateRequest, asking({ podName: 'q' }), { old: asking() })
   assert.match(error!, /^spec: Invalid value: \{"SignerName":"example.com\/s","PodName":"q",.*\}: field is immutable$/)
   assert.deepEqual(more, [])
   assert.deepEqual(check(PodCertificateRequest, asking(), { old: asking() }), [])
+  // Bytes that are empty are as absent ones.
+  assert.deepEqual(check(PodCertificateRequest, asking({ pkixPublicKey: '' }), { old: asking({ pkixPublicKey: null }) }), [])
 })
 
 test('a request ends once: issued, denied or failed', () => {

@@ -1,12 +1,17 @@
-/** PodCertificateRequest requests a certificate from a signer, on behalf of a node, for a pod that runs there. */
+/**
+ * PodCertificateRequest requests a certificate from a signer, on behalf of a node, for a pod that runs there. The stored version is v1beta1,
+ * as in kube-apiserver: v1 has no fields for a key with a proof of its own.
+ */
 
-import { deepEqual, type JsonObject } from '../../lib/json-value.ts'
+import { createPublicKey } from 'node:crypto'
+import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { pemBlocks } from '../../lib/pem.ts'
 import { millisecondsAt } from '../../lib/time.ts'
 import { type Certificate, readCertificate } from '../../lib/x509/certificate.ts'
 import { type CertificateRequest, readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import { DerError } from '../../lib/x509/der-reader.ts'
+import { isSignedBy, type PublicKey, readPublicKeyInfo } from '../../lib/x509/public-key.ts'
 import { formatLabels } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import {
@@ -26,7 +31,8 @@ import { internalRepresentation } from '../rules/internal-representation.ts'
 import { Condition, validateConditions } from '../rules/meta.ts'
 import { isKubernetesSigner, validateSignerName, validateUserAnnotations } from '../rules/pod/volumes/signer-rules.ts'
 
-const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
+/** The fields of the spec before those that show the key, which differ between versions. */
+export const SUBJECT_FIELDS = {
   signerName: [1, string.always(), 'The requested signer, as DOMAIN/NAME.'],
   podName: [2, string.always(), 'The pod that gets the certificate.'],
   podUID: [3, string.always(), 'The UID of that pod.'],
@@ -35,32 +41,40 @@ const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
   nodeName: [6, string.always(), 'The node that the pod runs on.'],
   nodeUID: [7, string.always(), 'The UID of that node.'],
   maxExpirationSeconds: [8, int32.optional().publishedDefault(86400), 'How long the certificate may be valid at most.'],
+} as const
+
+/** The fields of the spec from the request on, in every version. */
+export const REQUEST_FIELDS = {
   stubPKCS10Request: [12, bytes.always(), 'A PKCS #10 request that shows the key and that the pod has it; all else in it is ignored.'],
   unverifiedUserAnnotations: [11, mapOf(string), 'Annotations from the author of the pod to the signer; not verified.'],
+} as const
+
+const PodCertificateRequestSpec = message('PodCertificateRequestSpec', {
+  ...SUBJECT_FIELDS,
+  pkixPublicKey: [9, bytes.always().omittable(), 'Deprecated: the key, as PKIX encodes it; stubPKCS10Request replaces it.'],
+  proofOfPossession: [10, bytes.always().omittable(), 'Deprecated: a signature of the UID of the pod by that key.'],
+  ...REQUEST_FIELDS,
 })
 type PodCertificateRequestSpec = Static<typeof PodCertificateRequestSpec>
 
-const PodCertificateRequestStatus = message('PodCertificateRequestStatus', {
+export const PodCertificateRequestStatus = message('PodCertificateRequestStatus', {
   conditions: [1, keyed(Condition, 'type').mergedBy('type'), 'One of Issued, Denied and Failed ends the request.'],
   certificateChain: [2, string, 'What was issued, in PEM: the certificate, then intermediate ones.'],
   notBefore: [4, time.optional(), 'When the certificate begins to be valid.'],
   beginRefreshAt: [5, time.optional(), 'When the node should begin to request the next one.'],
   notAfter: [6, time.optional(), 'When the certificate ends to be valid.'],
 })
-type PodCertificateRequestStatus = Static<typeof PodCertificateRequestStatus>
+export type PodCertificateRequestStatus = Static<typeof PodCertificateRequestStatus>
 
 export const PodCertificateRequest = defineKind({
   group: 'certificates.{group_domain}',
-  version: 'v1',
+  version: 'v1beta1',
   kind: 'PodCertificateRequest',
   scope: 'Namespaced',
   names: { plural: 'podcertificaterequests' },
   doc: 'Asks a signer for a certificate for a pod.',
-  lifecycle: { introduced: '1.37' },
+  lifecycle: { introduced: '1.35', deprecated: '1.37', removed: '1.40', replacement: 'v1' },
   gate: 'PodCertificateRequest',
-  otherVersions: {
-    v1beta1: { introduced: '1.35', deprecated: '1.37', removed: '1.40', replacement: 'v1' },
-  },
   spec: PodCertificateRequestSpec.expected(),
   status: PodCertificateRequestStatus,
   storedAs: { version: 'v1beta1' },
@@ -119,7 +133,8 @@ const stateOf = ({ conditions = [] }: PodCertificateRequestStatus) =>
   conditions.findLast(({ type }) => type === 'Issued' || type === 'Denied' || type === 'Failed')?.type ?? 'Pending'
 
 const MAX_UID_BYTES = 128
-const MAX_STUB_BYTES = 10 * 1024
+/** The limit of a request, of a key and of a proof. */
+const MAX_PROOF_BYTES = 10 * 1024
 const HOUR = 60 * 60
 const DAY = 24 * HOUR
 /** Certificates are valid for an hour at least, and at most for this long; those of Kubernetes' own signers for a day. */
@@ -127,7 +142,7 @@ const MAX_EXPIRATION = 91 * DAY
 
 /** All rules for a new request. */
 function* validatePodRequestSpec(spec: PodCertificateRequestSpec, at: Ref<PodCertificateRequestSpec>): Iterable<FieldError> {
-  const { signerName, unverifiedUserAnnotations = {}, maxExpirationSeconds, stubPKCS10Request } = spec
+  const { signerName, unverifiedUserAnnotations = {}, maxExpirationSeconds } = spec
   yield* validateSignerName(signerName, at.signerName)
   yield* validateUserAnnotations(unverifiedUserAnnotations, at.unverifiedUserAnnotations)
   for (const owner of ['pod', 'serviceAccount', 'node'] as const) {
@@ -137,7 +152,14 @@ function* validatePodRequestSpec(spec: PodCertificateRequestSpec, at: Ref<PodCer
   const longest = isKubernetesSigner(signerName) ? DAY : MAX_EXPIRATION
   if (maxExpirationSeconds < HOUR || maxExpirationSeconds > longest)
     yield invalid(at.maxExpirationSeconds, `must be in the range [${HOUR}, ${longest}]`)
-  if (stubPKCS10Request) yield* validateStub(stubPKCS10Request, at.stubPKCS10Request)
+  yield* validateKey(spec, at)
+}
+
+/** The key is shown in one of two ways. */
+function* validateKey(spec: PodCertificateRequestSpec, at: Ref<PodCertificateRequestSpec>): Iterable<FieldError> {
+  const { stubPKCS10Request, pkixPublicKey, proofOfPossession } = spec
+  if (stubPKCS10Request && !pkixPublicKey && !proofOfPossession) yield* validateStub(stubPKCS10Request, at.stubPKCS10Request)
+  else if (!stubPKCS10Request && pkixPublicKey && proofOfPossession) yield* validateProof(spec, at)
   else yield invalidUnshown(at, 'exactly one of (stubPKCS10Request) or (pkixPublicKey, proofOfPossession) must be set')
 }
 
@@ -147,8 +169,20 @@ function* validateSpecUnchanged(
   at: Ref<PodCertificateRequestSpec>,
   old: PodCertificateRequestSpec,
 ): Iterable<FieldError> {
+  if (deepEqual(comparable(spec), comparable(old))) return
   // kube-apiserver shows the spec with the field names of its internal type.
-  if (!deepEqual(spec, old)) yield invalid(withValue(at, shown(spec)), 'field is immutable')
+  yield invalid(withValue(at, internalRepresentation(PodCertificateRequestSpec, spec)), 'field is immutable')
+}
+
+/** Bytes that are empty and bytes that are absent are the same to kube-apiserver. */
+const comparable = ({ pkixPublicKey, proofOfPossession, stubPKCS10Request, ...spec }: PodCertificateRequestSpec) => ({
+  ...spec,
+  key: [pkixPublicKey, proofOfPossession, stubPKCS10Request].map(bytes => bytes || null),
+})
+
+/** The key that a certificate is requested for, as certificates hold it; undefined if the spec was never checked. */
+export function requestedKey({ stubPKCS10Request, pkixPublicKey }: PodCertificateRequestSpec): Buffer | undefined {
+  return stubPKCS10Request ? readStub(stubPKCS10Request)?.publicKeyInfo : Buffer.from(pkixPublicKey ?? '', 'base64')
 }
 
 /** Parses the request of a stored spec, which has been checked. */
@@ -168,28 +202,62 @@ function* validateUid(uid: string, at: Ref<string>): Iterable<FieldError> {
 
 /** Only the key and the signature of the request count; they prove possession of the private key. */
 function* validateStub(base64: string, at: Ref<string>): Iterable<FieldError> {
-  if (Buffer.from(base64, 'base64').length > MAX_STUB_BYTES) return yield tooLong(at, MAX_STUB_BYTES)
+  if (Buffer.from(base64, 'base64').length > MAX_PROOF_BYTES) return yield tooLong(at, MAX_PROOF_BYTES)
   const request = readStub(base64)
   if (request === undefined) return yield invalidUnshown(at, 'must be a valid PKCS#10 CSR')
   const { publicKey } = request
-  if (publicKey === undefined) return yield invalidUnshown(at, 'unknown public key type; supported types are Ed25519, ECDSA, and RSA')
-  if (publicKey.type === 'ec' && !CURVES.includes(publicKey.curve!))
-    return yield invalid(withValue(at, `curve ${publicKey.curve}`), 'elliptic public keys must use curve P256, P384, or P521')
-  const bits = Math.ceil((publicKey.key.asymmetricKeyDetails?.modulusLength ?? 0) / 8) * 8
-  if (publicKey.type === 'rsa' && !RSA_BITS.includes(bits))
-    return yield invalid(withValue(at, `${bits}-bit modulus`), 'RSA keys must have modulus size 3072 or 4096')
+  if (publicKey === undefined) return yield invalidUnshown(at, UNKNOWN_KEY)
+  const wrong = [...validateStrength(publicKey, at, 'P256, P384, or P521')]
+  if (wrong.length > 0) return yield* wrong
   if (request.signatureProblem() !== undefined) yield invalidUnshown(at, 'invalid signature')
 }
 
+/** The older way to prove possession: a signature of the pod's UID beside the key. */
+function* validateProof(
+  { pkixPublicKey, proofOfPossession, podUID }: PodCertificateRequestSpec,
+  { pkixPublicKey: at, proofOfPossession: proofAt }: Ref<PodCertificateRequestSpec>,
+): Iterable<FieldError> {
+  const [info, signature] = [Buffer.from(pkixPublicKey, 'base64'), Buffer.from(proofOfPossession, 'base64')]
+  if (info.length > MAX_PROOF_BYTES) return yield tooLong(at, MAX_PROOF_BYTES)
+  if (signature.length > MAX_PROOF_BYTES) return yield tooLong(proofAt, MAX_PROOF_BYTES)
+  const publicKey = readKey(info)
+  if (publicKey === undefined) return yield invalid(at, isOtherKey(info) ? UNKNOWN_KEY : 'must be a valid PKIX-serialized public key')
+  const wrong = [...validateStrength(publicKey, at, 'P256 or P384')]
+  if (wrong.length > 0) return yield* wrong
+  if (!isSignedBy(publicKey, { body: Buffer.from(podUID), signature }))
+    yield invalidUnshown(proofAt, 'could not verify proof-of-possession signature')
+}
+
+function readKey(info: Buffer): PublicKey | undefined {
+  try {
+    return readPublicKeyInfo(info)
+  } catch (error) {
+    if (error instanceof DerError) return undefined
+    throw error
+  }
+}
+
+/** Whether Go can read the key although it verifies no signature of a request. */
+function isOtherKey(info: Buffer): boolean {
+  try {
+    return OTHER_KEYS.includes(createPublicKey({ key: info, format: 'der', type: 'spki' }).asymmetricKeyType!)
+  } catch {
+    return false
+  }
+}
+
+function* validateStrength({ type, curve, key }: PublicKey, at: Ref<string>, curves: string): Iterable<FieldError> {
+  if (type === 'ec' && !CURVES.includes(curve!))
+    yield invalid(withValue(at, `curve ${curve}`), `elliptic public keys must use curve ${curves}`)
+  const bits = Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8) * 8
+  if (type === 'rsa' && !RSA_BITS.includes(bits))
+    yield invalid(withValue(at, `${bits}-bit modulus`), 'RSA keys must have modulus size 3072 or 4096')
+}
+
+const UNKNOWN_KEY = 'unknown public key type; supported types are Ed25519, ECDSA, and RSA'
 const CURVES: readonly string[] = ['P-256', 'P-384', 'P-521']
 const RSA_BITS: readonly number[] = [3072, 4096]
-
-/** A spec in errors, with two fields of an older version that exist only in the internal type. */
-function shown(spec: PodCertificateRequestSpec) {
-  const internal = internalRepresentation(PodCertificateRequestSpec, spec) as JsonObject
-  const { StubPKCS10Request, UnverifiedUserAnnotations, ...rest } = internal
-  return { ...rest, PKIXPublicKey: null, ProofOfPossession: null, StubPKCS10Request, UnverifiedUserAnnotations }
-}
+const OTHER_KEYS: readonly string[] = ['x25519', 'dsa']
 
 const MAX_CHAIN_BYTES = 100 * 1024
 const MINUTE_MS = 60_000
@@ -271,8 +339,7 @@ function* validateIssue(
   const certificate = certificateIn(leaf.bytes)
   if (!certificate) return yield [invalid(chain, 'leaf certificate does not parse as valid X.509')]
   const names = [...validateNames(certificate, at.certificateChain)]
-  const wanted = readStub(spec.stubPKCS10Request)?.publicKeyInfo
-  if (!wanted?.equals(certificate.publicKeyInfo))
+  if (!requestedKey(spec)?.equals(certificate.publicKeyInfo))
     yield [...names, invalid(chain, 'leaf certificate was not issued to the requested public key')]
   if (!notBefore || !notAfter || !beginRefreshAt) return yield [...names, ...missingTimes(status, at)]
   yield names

@@ -1,5 +1,5 @@
 /** LimitRange bounds the requests of containers, pods and claims in a namespace, and sets defaults for them. */
-import { randomUUID } from 'node:crypto'
+import { newUuid } from '../../lib/environment.ts'
 import { getOwn, setOwn } from '../../lib/json-value.ts'
 import { isQualifiedName } from '../../lib/names.ts'
 import { compareQuantity, integerValue, milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
@@ -38,7 +38,7 @@ export const LimitRange = defineKind({
   allowCreateOnUpdate: true,
 
   prepareForCreate({ metadata }) {
-    metadata.name ||= randomUUID()
+    metadata.name ||= newUuid()
   },
   *validate({ spec: { limits } }, { spec: at }) {
     const seen = new Set<string>()

@@ -7,6 +7,7 @@ import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, notFoundValue, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import { printLabelSelector, sortedByKey } from '../../schema/selectors.ts'
 import { int64, keyed, mapOf, message, type Static, string } from '../../schema/types.ts'
+import { formerCondition } from '../rules/former-condition.ts'
 import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
 import { PodTemplateSpec } from '../rules/pod/spec.ts'
 import {
@@ -17,7 +18,6 @@ import {
   validateReplicaCounts,
   warnAboutName,
   warnAboutTemplate,
-  workloadCondition,
 } from '../rules/workload.ts'
 
 const ReplicationControllerSpec = message('ReplicationControllerSpec', {
@@ -34,7 +34,7 @@ const ReplicationControllerStatus = message('ReplicationControllerStatus', {
   readyReplicas: [4, count, 'Those of them that are ready.'],
   availableReplicas: [5, count, 'Those of them that have been ready for minReadySeconds.'],
   observedGeneration: [3, int64.min(0), 'The generation this status describes.'],
-  conditions: [6, keyed(workloadCondition('ReplicationControllerCondition'), 'type').mergedBy('type'), 'Latest observations.'],
+  conditions: [6, keyed(formerCondition('ReplicationControllerCondition'), 'type').mergedBy('type'), 'Latest observations.'],
 })
 
 export const ReplicationController = defineKind({

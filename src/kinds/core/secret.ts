@@ -105,7 +105,7 @@ function* validateDockerConfig(data: Record<string, string>, key: string, at: Re
 
 function jsonObjectProblem(text: Uint8Array): string | undefined {
   try {
-    const { value } = parseJson(text, { trusted: true, nodes: LIMITS.decodedNodes })
+    const { value } = parseJson(text, { trusted: true, limit: LIMITS.values.other.decoded })
     if (isObject(value) || value === null) return undefined
     return `json: cannot unmarshal ${jsonTypeName(value)} into Go value of type map[string]interface {}`
   } catch (error) {

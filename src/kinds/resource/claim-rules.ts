@@ -4,6 +4,7 @@ import { DEVICE_COST_LIMIT } from '../../cel/kubernetes/devices.ts'
 import { isDNS1123Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
+import { longNameFaults } from '../rules/declared-formats.ts'
 import type {
   DeviceClaim,
   DeviceConstraint,
@@ -16,7 +17,7 @@ import type {
 import { type ExpressionOptions, validateAttributeExpression, validateConfiguration, validateSelectors } from './configuration-rules.ts'
 import { validateToleration } from './device-taint.ts'
 import { type Finding, late, lateOnly, validateCodedList, validateList } from './findings.ts'
-import { longNameFaults, validateFullyQualifiedName } from './name-rules.ts'
+import { validateFullyQualifiedName } from './name-rules.ts'
 
 const MAX_REQUESTS = 32
 export const MAX_CONFIGURATIONS = 32

@@ -1,32 +1,21 @@
 /** The spec of a claim in v1beta1, where a request has the fields of an exact one beside its alternatives. */
-import { atomic, bool, int64, message, type Static, string } from '../../schema/types.ts'
+import { atomic, bool, message, type Static, string } from '../../schema/types.ts'
 import {
-  CapacityRequirements,
   DeviceClaimConfiguration,
   DeviceConstraint,
-  DeviceDerivedAttribute,
-  DeviceSelector,
   defaultCount,
   type DeviceRequest as StoredRequest,
   type ResourceClaimSpec as StoredSpec,
+  useOfDevices,
+  wantedDevices,
 } from './claim-shapes.ts'
-import { DeviceToleration } from './device-taint.ts'
 
 const DeviceSubRequest = message(
   'DeviceSubRequest',
   {
     name: [1, string.always(), 'Unique in the request; others refer to it as REQUEST/NAME.'],
-    deviceClassName: [2, string.always(), 'The class of the devices.'],
-    selectors: [3, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
-    allocationMode: [
-      4,
-      string.listed('All', 'ExactCount'),
-      'ExactCount for a number of devices, All for every matching one. ExactCount if unset.',
-    ],
-    count: [5, int64, 'How many devices with ExactCount; one if unset.'],
-    tolerations: [7, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
-    capacity: [8, CapacityRequirements, 'How much of each device is wanted.'],
-    derivedAttributes: [9, atomic(DeviceDerivedAttribute), 'Attributes worked out for each device, for constraints to compare.'],
+    ...wantedDevices(2),
+    ...useOfDevices(7),
   },
   { defaults: defaultCount },
 )
@@ -35,19 +24,11 @@ const DeviceRequest = message(
   'DeviceRequest',
   {
     name: [1, string.always(), 'Unique in the claim; pods, constraints and configuration refer to it.'],
+    ...wantedDevices(2),
     deviceClassName: [2, string.always().omittable(), 'The class of the devices; either this or firstAvailable.'],
-    selectors: [3, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
-    allocationMode: [
-      4,
-      string.listed('All', 'ExactCount'),
-      'ExactCount for a number of devices, All for every matching one. ExactCount if unset.',
-    ],
-    count: [5, int64, 'How many devices with ExactCount; one if unset.'],
     adminAccess: [6, bool.optional(), 'Whether devices are used for administration, even while others use them.'],
     firstAvailable: [7, atomic(DeviceSubRequest), 'Alternatives in order of preference, of which one is allocated.'],
-    tolerations: [8, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
-    capacity: [9, CapacityRequirements, 'How much of each device is wanted.'],
-    derivedAttributes: [10, atomic(DeviceDerivedAttribute), 'Attributes worked out for each device, for constraints to compare.'],
+    ...useOfDevices(8),
   },
   {
     defaults(request) {
@@ -90,3 +71,6 @@ const servedRequest = ({ name, exactly, firstAvailable }: StoredRequest): Device
   ...exactly,
   ...(firstAvailable && { firstAvailable }),
 })
+
+/** Requests have the fields of exact ones themselves in this version. */
+export const servedPath = (path: string): string => path.replace('].exactly.', '].')

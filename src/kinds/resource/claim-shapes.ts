@@ -33,21 +33,33 @@ export function defaultCount(request: Counted): void {
   if (request.allocationMode === 'ExactCount') request.count ??= 1
 }
 
-export const ExactDeviceRequest = message(
-  'ExactDeviceRequest',
-  {
-    deviceClassName: [1, string.always(), 'The class of the devices.'],
-    selectors: [2, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
+/** The devices that a request is for, in every version; the fields are numbered from a first one on. */
+export const wantedDevices = (first: number) =>
+  ({
+    deviceClassName: [first, string.always(), 'The class of the devices.'],
+    selectors: [first + 1, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
     allocationMode: [
-      3,
+      first + 2,
       string.listed('All', 'ExactCount'),
       'ExactCount for a number of devices, All for every matching one. ExactCount if unset.',
     ],
-    count: [4, int64, 'How many devices with ExactCount; one if unset.'],
+    count: [first + 3, int64, 'How many devices with ExactCount; one if unset.'],
+  }) as const
+
+/** How each of these devices is used, likewise. */
+export const useOfDevices = (first: number) =>
+  ({
+    tolerations: [first, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
+    capacity: [first + 1, CapacityRequirements, 'How much of each device is wanted.'],
+    derivedAttributes: [first + 2, atomic(DeviceDerivedAttribute), 'Attributes worked out for each device, for constraints to compare.'],
+  }) as const
+
+export const ExactDeviceRequest = message(
+  'ExactDeviceRequest',
+  {
+    ...wantedDevices(1),
     adminAccess: [5, bool.optional(), 'Whether devices are used for administration, even while others use them.'],
-    tolerations: [6, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
-    capacity: [7, CapacityRequirements, 'How much of each device is wanted.'],
-    derivedAttributes: [8, atomic(DeviceDerivedAttribute), 'Attributes worked out for each device, for constraints to compare.'],
+    ...useOfDevices(6),
   },
   { defaults: defaultCount },
 )
@@ -57,17 +69,8 @@ export const DeviceSubRequest = message(
   'DeviceSubRequest',
   {
     name: [1, string.always(), 'Unique in the request; others refer to it as REQUEST/NAME.'],
-    deviceClassName: [2, string.always(), 'The class of the devices.'],
-    selectors: [3, atomic(DeviceSelector), 'Conditions on each device beside those of the class; all must hold.'],
-    allocationMode: [
-      4,
-      string.listed('All', 'ExactCount'),
-      'ExactCount for a number of devices, All for every matching one. ExactCount if unset.',
-    ],
-    count: [5, int64, 'How many devices with ExactCount; one if unset.'],
-    tolerations: [6, atomic(DeviceToleration), 'Taints of devices that do not matter.'],
-    capacity: [7, CapacityRequirements, 'How much of each device is wanted.'],
-    derivedAttributes: [8, atomic(DeviceDerivedAttribute), 'Attributes worked out for each device, for constraints to compare.'],
+    ...wantedDevices(2),
+    ...useOfDevices(6),
   },
   { defaults: defaultCount },
 )

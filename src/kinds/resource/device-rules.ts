@@ -16,6 +16,7 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
+import { shortNameFaults } from '../rules/declared-formats.ts'
 import { isNodeAllocatableResource } from '../rules/pod/resources/resource-rules.ts'
 import { validateNodeSelector } from '../rules/pod/scheduling/node-selector.ts'
 import { countValues, validateAttribute } from './attribute-rules.ts'
@@ -23,7 +24,7 @@ import { validateBindingConditions } from './binding-rules.ts'
 import { validateCapacity } from './capacity-rules.ts'
 import { validateTaint } from './device-taint.ts'
 import { type Finding, late, validateCodedList, validateList } from './findings.ts'
-import { MAX_QUALIFIED_NAME_BYTES, shortNameFaults, validateQualifiedName } from './name-rules.ts'
+import { MAX_QUALIFIED_NAME_BYTES, validateQualifiedName } from './name-rules.ts'
 import type {
   CounterSet,
   Device,

@@ -23,13 +23,16 @@ export function* all(...parts: readonly Iterable<Finding>[]): Iterable<Finding> 
   for (const part of parts) yield* part
 }
 
+/** The path of a field in a served version, which errors of declarative validation name; other errors name that of the stored version. */
+export type ServedPath = (path: string) => string
+
 /** All errors in the order of kube-apiserver, as many as a response can hold. */
-export function* inOrder(findings: Iterable<Finding>): Iterable<FieldError> {
+export function* inOrder(findings: Iterable<Finding>, servedPath: ServedPath = path => path): Iterable<FieldError> {
   const last: FieldError[] = []
   for (const finding of findings) {
     const { late: isLate, ...error } = finding
     if (!isLate) yield error
-    else if (last.push(error) === LIMITS.errorCauses) break
+    else if (last.push({ ...error, field: servedPath(error.field) }) === LIMITS.errorCauses) break
   }
   yield* last
 }

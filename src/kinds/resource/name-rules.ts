@@ -1,16 +1,8 @@
 /** Names of this group: drivers, pools, attributes, counters, shares and extended resources. */
 import { goQuote } from '../../lib/go-text.ts'
-import {
-  DNS1123_LABEL_MAX_LENGTH,
-  DNS1123_SUBDOMAIN_MAX_LENGTH,
-  isCIdentifier,
-  isDNS1123Label,
-  isDNS1123Subdomain,
-  isDNS1123SubdomainCaseless,
-  isQualifiedName,
-  maxLengthMessage,
-} from '../../lib/names.ts'
+import { isCIdentifier, isDNS1123Subdomain, isDNS1123SubdomainCaseless, isQualifiedName } from '../../lib/names.ts'
 import { type FieldError, hasErrors, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
+import { longNameFaults } from '../rules/declared-formats.ts'
 import { type Finding, late } from './findings.ts'
 
 const MAX_DRIVER_LENGTH = 63
@@ -119,14 +111,3 @@ export function* validateExtendedResourceName(name: string, at: Ref<string>): It
 }
 const NATIVE_DOMAIN = 'kubernetes.io/'
 const QUOTA_PREFIX = 'requests.'
-
-/** The errors of a DNS name, in the words of declarative validation. */
-export const longNameFaults = (name: string): string[] => inBytes(isDNS1123Subdomain(name))
-/** The errors of a DNS label, in the words of declarative validation. */
-export const shortNameFaults = (name: string): string[] => inBytes(isDNS1123Label(name))
-
-/** Declarative validation counts bytes where hand-written validation counts characters. */
-const inBytes = (messages: readonly string[]): string[] => messages.map(message => IN_BYTES.get(message) ?? message)
-const IN_BYTES = new Map(
-  [DNS1123_LABEL_MAX_LENGTH, DNS1123_SUBDOMAIN_MAX_LENGTH].map(max => [maxLengthMessage(max), maxLengthMessage(max, 'bytes')]),
-)

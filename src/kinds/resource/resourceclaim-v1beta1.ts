@@ -1,8 +1,9 @@
 /** ResourceClaim in v1beta1, whose requests have no part of their own for exact ones. */
 import { defineKind } from '../../schema/kind.ts'
+import type { Ref } from '../../schema/refs.ts'
 import { ResourceClaimStatus } from './allocation-shapes.ts'
-import { ResourceClaimSpec, servedSpec, storedSpec } from './claim-shapes-v1beta1.ts'
-import { ResourceClaim } from './resourceclaim.ts'
+import { ResourceClaimSpec, servedPath, servedSpec, storedSpec } from './claim-shapes-v1beta1.ts'
+import { ResourceClaim, validateClaim } from './resourceclaim.ts'
 
 export const ResourceClaimV1beta1 = defineKind({
   group: 'resource.{group_domain}',
@@ -19,5 +20,6 @@ export const ResourceClaimV1beta1 = defineKind({
     storedVersion: ResourceClaim,
     toStored: o => ({ ...o, spec: storedSpec(o.spec) }),
     fromStored: (o: ResourceClaim) => ({ ...o, spec: servedSpec(o.spec) }),
+    validate: (o: ResourceClaim, at: Ref<ResourceClaim>, ctx) => validateClaim(o, at, { ...ctx, servedPath }),
   },
 })

@@ -1,7 +1,10 @@
 /** ResourceClaim requests devices, and records their allocation. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
-import { invalid, withValue } from '../../schema/refs.ts'
+import type { AnyObject } from '../../schema/object-meta.ts'
+import { type FieldError, invalid, type Ref, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import type { Static } from '../../schema/types.ts'
 import { meansTheSame } from '../rules/compare.ts'
 import { adminRequestOf, validateAdminAccess } from './admin-access.ts'
 import { identityOf, validateClaimStatus } from './allocation-rules.ts'
@@ -10,7 +13,7 @@ import { claimFeatures, usesCapacity } from './claim-features.ts'
 import { requestNamesOf, validateClaimSpec } from './claim-rules.ts'
 import { ResourceClaimSpec } from './claim-shapes.ts'
 import { dropDisabled, type Feature } from './features.ts'
-import { inOrder } from './findings.ts'
+import { inOrder, type ServedPath } from './findings.ts'
 
 export const ResourceClaim = defineKind({
   group: 'resource.{group_domain}',
@@ -31,13 +34,7 @@ export const ResourceClaim = defineKind({
   *validateUpdate(o, old, at) {
     if (!meansTheSame(ResourceClaimSpec, o.spec, old.spec)) yield invalid(withValue(at.spec, null), 'field is immutable')
   },
-  *validate({ metadata, spec }, at, ctx) {
-    // The immutable spec has been checked.
-    if (ctx.old) return
-    const admin = adminRequestOf(spec.devices.requests ?? [])
-    if (admin) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
-    yield* inOrder(validateClaimSpec(spec, at.spec, ctx))
-  },
+  validate: (o, at, ctx) => validateClaim(o, at, ctx),
 
   deletion: { returns: 'object' },
   subresources: {
@@ -129,4 +126,19 @@ function forgetReturnedDevices(claim: Claim, old: Claim): void {
   const devices = (status.devices ?? []).filter(device => !returned.has(identityOf(device)))
   if (devices.length > 0) status.devices = devices
   else delete status.devices
+}
+
+type Specified = { spec: Static<typeof ResourceClaimSpec> }
+
+/** Rules for a claim that was sent in any version. */
+export function* validateClaim(
+  { metadata, spec }: Pick<AnyObject, 'metadata'> & Specified,
+  at: Ref<Specified>,
+  ctx: RequestContext & { readonly old?: unknown; readonly servedPath?: ServedPath },
+): Iterable<FieldError> {
+  // The immutable spec has been checked.
+  if (ctx.old) return
+  const admin = adminRequestOf(spec.devices.requests ?? [])
+  if (admin) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
+  yield* inOrder(validateClaimSpec(spec, at.spec, ctx), ctx.servedPath)
 }

@@ -1,9 +1,10 @@
 /** ResourceClaimTemplate in v1beta1, whose requests have no part of their own for exact ones. */
 import { defineKind } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'
+import type { Ref } from '../../schema/refs.ts'
 import { message } from '../../schema/types.ts'
-import { ResourceClaimSpec, servedSpec, storedSpec } from './claim-shapes-v1beta1.ts'
-import { ResourceClaimTemplate } from './resourceclaimtemplate.ts'
+import { ResourceClaimSpec, servedPath, servedSpec, storedSpec } from './claim-shapes-v1beta1.ts'
+import { ResourceClaimTemplate, validateTemplate } from './resourceclaimtemplate.ts'
 
 const ResourceClaimTemplateSpec = message('ResourceClaimTemplateSpec', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claims.'],
@@ -24,5 +25,6 @@ export const ResourceClaimTemplateV1beta1 = defineKind({
     storedVersion: ResourceClaimTemplate,
     toStored: o => ({ ...o, spec: { ...o.spec, spec: storedSpec(o.spec.spec) } }),
     fromStored: (o: ResourceClaimTemplate) => ({ ...o, spec: { ...o.spec, spec: servedSpec(o.spec.spec) } }),
+    validate: (o: ResourceClaimTemplate, at: Ref<ResourceClaimTemplate>, ctx) => validateTemplate(o, at, { ...ctx, servedPath }),
   },
 })

@@ -1,9 +1,10 @@
 /** ResourceClaimTemplate is the template of claims that are created for pods. */
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
-import { ObjectMeta } from '../../schema/object-meta.ts'
-import { invalid, withValue } from '../../schema/refs.ts'
-import { message } from '../../schema/types.ts'
+import { type AnyObject, ObjectMeta } from '../../schema/object-meta.ts'
+import { type FieldError, invalid, type Ref, withValue } from '../../schema/refs.ts'
+import type { RequestContext } from '../../schema/request-context.ts'
+import { message, type Static } from '../../schema/types.ts'
 import { meansTheSame } from '../rules/compare.ts'
 import { internalRepresentation } from '../rules/internal-representation.ts'
 import { validateTemplateMeta } from '../rules/persistent-volume/claim-rules.ts'
@@ -12,7 +13,7 @@ import { claimFeatures } from './claim-features.ts'
 import { validateClaimSpec } from './claim-rules.ts'
 import { ResourceClaimSpec } from './claim-shapes.ts'
 import { dropDisabled } from './features.ts'
-import { all, inOrder } from './findings.ts'
+import { all, inOrder, type ServedPath } from './findings.ts'
 
 const ResourceClaimTemplateSpec = message('ResourceClaimTemplateSpec', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the claims.'],
@@ -34,19 +35,7 @@ export const ResourceClaimTemplate = defineKind({
 
   prepareForCreate: (o, ctx) => dropDisabled(claimFeatures, o.spec.spec, undefined, ctx),
   prepareForUpdate: (o, old, ctx) => dropDisabled(claimFeatures, o.spec.spec, old.spec.spec, ctx),
-  *validate({ metadata, spec }, at, ctx) {
-    const admin = adminRequestOf(spec.spec.devices.requests ?? [])
-    if (admin && !ctx.old) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
-    yield* validateTemplateMeta(spec.metadata, at.spec.metadata)
-    const isChanged = ctx.old !== undefined && !meansTheSame(ResourceClaimTemplateSpec, spec, ctx.old.spec)
-    const shown = isChanged ? internalRepresentation(ResourceClaimTemplateSpec, spec) : null
-    yield* inOrder(
-      all(
-        validateClaimSpec(spec.spec, at.spec.spec, { gate: ctx.gate, isStored: ctx.old !== undefined }),
-        isChanged ? [invalid(withValue(at.spec, shown), 'field is immutable')] : [],
-      ),
-    )
-  },
+  validate: (o, at, ctx) => validateTemplate(o, at, ctx),
 
   deletion: { returns: 'object' },
   columns: { Age: age },
@@ -54,3 +43,25 @@ export const ResourceClaimTemplate = defineKind({
 
 /** An object of the kind ResourceClaimTemplate. */
 export type ResourceClaimTemplate = ObjectOf<typeof ResourceClaimTemplate>
+
+type Specified = { spec: Static<typeof ResourceClaimTemplateSpec> }
+
+/** Rules for a template that was sent in any version. */
+export function* validateTemplate(
+  { metadata, spec }: Pick<AnyObject, 'metadata'> & Specified,
+  at: Ref<Specified>,
+  ctx: RequestContext & { readonly old?: Specified; readonly servedPath?: ServedPath },
+): Iterable<FieldError> {
+  const admin = adminRequestOf(spec.spec.devices.requests ?? [])
+  if (admin && !ctx.old) yield* validateAdminAccess(admin, metadata.namespace ?? '', ctx)
+  yield* validateTemplateMeta(spec.metadata, at.spec.metadata)
+  const isChanged = ctx.old !== undefined && !meansTheSame(ResourceClaimTemplateSpec, spec, ctx.old.spec)
+  const shown = isChanged ? internalRepresentation(ResourceClaimTemplateSpec, spec) : null
+  yield* inOrder(
+    all(
+      validateClaimSpec(spec.spec, at.spec.spec, { gate: ctx.gate, isStored: ctx.old !== undefined }),
+      isChanged ? [invalid(withValue(at.spec, shown), 'field is immutable')] : [],
+    ),
+    ctx.servedPath,
+  )
+}

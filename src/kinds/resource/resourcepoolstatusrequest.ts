@@ -16,11 +16,12 @@ import {
 } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, int32, int64, keyed, message, quantity, type Static, string } from '../../schema/types.ts'
+import { longNameFaults } from '../rules/declared-formats.ts'
 import { internalRepresentation } from '../rules/internal-representation.ts'
 import { Condition, validateConditions } from '../rules/meta.ts'
 import { dropDisabled, type Feature } from './features.ts'
 import { type Finding, inOrder, late } from './findings.ts'
-import { longNameFaults, validateDeclaredDriverName, validateDeclaredPoolName, validateFullyQualifiedName } from './name-rules.ts'
+import { validateDeclaredDriverName, validateDeclaredPoolName, validateFullyQualifiedName } from './name-rules.ts'
 
 const ResourcePoolStatusRequestSpec = message('ResourcePoolStatusRequestSpec', {
   driver: [1, string.always(), 'The driver whose pools are counted.'],

@@ -1,33 +1,12 @@
 /** ResourceSlice in v1beta1, where the properties of a device are one level deeper. */
 import { defineKind } from '../../schema/kind.ts'
-import { atomic, bool, mapOf, message, type Static, set, string } from '../../schema/types.ts'
+import { atomic, bool, message, type Static, set, string } from '../../schema/types.ts'
 import { NodeSelector } from '../rules/pod/scheduling/node-selector.ts'
-import { DeviceTaint, stampTaint } from './device-taint.ts'
+import { stampTaint } from './device-taint.ts'
 import { ResourceSlice } from './resourceslice.ts'
-import {
-  CounterSet,
-  DeviceAttribute,
-  DeviceCapacity,
-  DeviceCounterConsumption,
-  NodeAllocatableResource,
-  ResourcePool,
-  type Device as StoredDevice,
-} from './slice-shapes.ts'
+import { CounterSet, deviceProperties, ResourcePool, type Device as StoredDevice } from './slice-shapes.ts'
 
-const BasicDevice = message('BasicDevice', {
-  attributes: [1, mapOf(DeviceAttribute), 'The attributes of the device.'],
-  capacity: [2, mapOf(DeviceCapacity), 'What the device has to give.'],
-  consumesCounters: [3, atomic(DeviceCounterConsumption), 'What it takes from counters that it shares with other devices.'],
-  nodeName: [4, string.optional(), 'The node it is on; only when the slice leaves that to its devices.'],
-  nodeSelector: [5, NodeSelector, 'The nodes it can be used from; only when the slice leaves that to its devices.'],
-  allNodes: [6, bool.optional(), 'Whether all nodes can use it; only when the slice leaves that to its devices.'],
-  taints: [7, atomic(DeviceTaint), 'What keeps claims away from it.'],
-  bindsToNode: [8, bool.optional(), 'Whether the choice of the device binds the claim to one node.'],
-  bindingConditions: [9, atomic(string), 'Conditions that must hold before pods are bound to the node.'],
-  bindingFailureConditions: [10, atomic(string), 'Conditions that mean it cannot be used.'],
-  allowMultipleAllocations: [11, bool.optional(), 'Whether it can be given out several times at once.'],
-  nodeAllocatableResources: [14, mapOf(NodeAllocatableResource), 'Resources of the node that the device is part of or takes from.'],
-})
+const BasicDevice = message('BasicDevice', deviceProperties(1))
 
 const Device = message('Device', {
   name: [1, string.always(), 'Unique in the pool.'],

@@ -73,20 +73,26 @@ export const NodeAllocatableResource = message('NodeAllocatableResource', {
 })
 export type NodeAllocatableResource = Static<typeof NodeAllocatableResource>
 
+/** The properties of a device, in every version; the fields are numbered from a first one on. */
+export const deviceProperties = (first: number) =>
+  ({
+    attributes: [first, mapOf(DeviceAttribute), 'The attributes of the device.'],
+    capacity: [first + 1, mapOf(DeviceCapacity), 'What the device has to give.'],
+    consumesCounters: [first + 2, atomic(DeviceCounterConsumption), 'What it takes from counters that it shares with other devices.'],
+    nodeName: [first + 3, string.optional(), 'The node it is on; only when the slice leaves that to its devices.'],
+    nodeSelector: [first + 4, NodeSelector, 'The nodes it can be used from; only when the slice leaves that to its devices.'],
+    allNodes: [first + 5, bool.optional(), 'Whether all nodes can use it; only when the slice leaves that to its devices.'],
+    taints: [first + 6, atomic(DeviceTaint), 'What keeps claims away from it.'],
+    bindsToNode: [first + 7, bool.optional(), 'Whether the choice of the device binds the claim to one node.'],
+    bindingConditions: [first + 8, atomic(string), 'Conditions that must hold before pods are bound to the node.'],
+    bindingFailureConditions: [first + 9, atomic(string), 'Conditions that mean it cannot be used.'],
+    allowMultipleAllocations: [first + 10, bool.optional(), 'Whether it can be given out several times at once.'],
+    nodeAllocatableResources: [14, mapOf(NodeAllocatableResource), 'Resources of the node that the device is part of or takes from.'],
+  }) as const
+
 export const Device = message('Device', {
   name: [1, string.always(), 'Unique in the pool.'],
-  attributes: [2, mapOf(DeviceAttribute), 'The attributes of the device.'],
-  capacity: [3, mapOf(DeviceCapacity), 'What the device has to give.'],
-  consumesCounters: [4, atomic(DeviceCounterConsumption), 'What it takes from counters that it shares with other devices.'],
-  nodeName: [5, string.optional(), 'The node it is on; only when the slice leaves that to its devices.'],
-  nodeSelector: [6, NodeSelector, 'The nodes it can be used from; only when the slice leaves that to its devices.'],
-  allNodes: [7, bool.optional(), 'Whether all nodes can use it; only when the slice leaves that to its devices.'],
-  taints: [8, atomic(DeviceTaint), 'What keeps claims away from it.'],
-  bindsToNode: [9, bool.optional(), 'Whether the choice of the device binds the claim to one node.'],
-  bindingConditions: [10, atomic(string), 'Conditions that must hold before pods are bound to the node.'],
-  bindingFailureConditions: [11, atomic(string), 'Conditions that mean it cannot be used.'],
-  allowMultipleAllocations: [12, bool.optional(), 'Whether it can be given out several times at once.'],
-  nodeAllocatableResources: [14, mapOf(NodeAllocatableResource), 'Resources of the node that the device is part of or takes from.'],
+  ...deviceProperties(2),
 })
 export type Device = Static<typeof Device>
 

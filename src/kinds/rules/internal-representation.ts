@@ -40,6 +40,7 @@ const GO_NAMES: Readonly<Record<string, string>> = {
   nfs: 'NFS',
   os: 'OS',
   pdName: 'PDName',
+  pkixPublicKey: 'PKIXPublicKey',
   rbd: 'RBD',
   seLinuxChangePolicy: 'SELinuxChangePolicy',
   seLinuxOptions: 'SELinuxOptions',

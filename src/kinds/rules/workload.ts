@@ -4,7 +4,7 @@ import type { Cell, Column } from '../../schema/columns.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import type { ScaleSubresource } from '../../schema/subresources.ts'
-import { int32, message, string, time } from '../../schema/types.ts'
+import { int32 } from '../../schema/types.ts'
 import { formatLabelSelector, isEmptySelector, type LabelSelector, labelTermsOf, rejectsLabels, validateLabelSelector } from './meta.ts'
 import { gatedPodOptions, podOptionsFor } from './pod/ratchet-rules.ts'
 import type { PodTemplateSpec } from './pod/spec.ts'
@@ -13,16 +13,6 @@ import { warnAboutPodTemplate } from './pod/warnings.ts'
 
 /** A number of pods or seconds. */
 export const count = int32.min(0)
-
-/** A condition of workloads from before the common Condition type; `word` is the type of its type and status. */
-export const workloadCondition = (name: string, word = string.always()) =>
-  message(name, {
-    type: [1, word, 'What the condition is about.'],
-    status: [2, word, 'Whether it holds: True, False or Unknown.'],
-    lastTransitionTime: [3, time.always(), 'When the status last changed.'],
-    reason: [4, string, 'A CamelCase reason for the last transition.'],
-    message: [5, string, 'The same for people.'],
-  })
 
 type Amount = number | string
 

@@ -1,6 +1,6 @@
 /** Public keys in certificates and in requests for them, and signature verification, as in Go's crypto/x509. */
-import { constants, createPublicKey, type KeyObject, verify } from 'node:crypto'
-import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, TAG } from './der-reader.ts'
+import { constants, createPublicKey, type KeyObject, type VerifyKeyObjectInput, verify } from 'node:crypto'
+import { bitsOf, childrenOf, contextTag, DerError, type Element, oidText, Parts, readWhole, TAG } from './der-reader.ts'
 
 /** A key that can verify signatures; undefined stands for unknown algorithms. */
 export type PublicKey = { readonly type: 'rsa' | 'ec' | 'ed25519'; readonly key: KeyObject; readonly curve?: string }
@@ -27,6 +27,9 @@ export function readPublicKey(info: Element): PublicKey | undefined {
   }
 }
 
+/** The same of bytes that hold nothing else. */
+export const readPublicKeyInfo = (bytes: Buffer): PublicKey | undefined => readPublicKey(readWhole(bytes, TAG.sequence, 'publicKeyInfo'))
+
 /** Signed bytes with their signature and its algorithm. */
 export type Signed = { readonly body: Buffer; readonly algorithm: Element; readonly signature: Buffer }
 
@@ -48,12 +51,24 @@ export function signatureProblem(
   const weakness = key.type === 'rsa' ? rsaProblem(key.key) : undefined
   if (weakness !== undefined) return weakness
   const options = scheme.pss ? { padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : {}
+  return isValid(scheme.hash, { body, signature }, { key: key.key, ...options }) ? undefined : FAILURES[key.type]
+}
+
+/** Whether a key has signed bytes in the one scheme that is used for its type where nothing names a scheme: with SHA-256, and RSA as PSS. */
+export function isSignedBy({ type, key }: PublicKey, signed: Pick<Signed, 'body' | 'signature'>): boolean {
+  if (type === 'ed25519') return isValid(null, signed, { key })
+  if (type === 'ec') return isValid('sha256', signed, { key })
+  const pss = { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_AUTO }
+  return rsaProblem(key) === undefined && isValid('sha256', signed, pss)
+}
+
+function isValid(hash: string | null, { body, signature }: Pick<Signed, 'body' | 'signature'>, key: VerifyKeyObjectInput): boolean {
   try {
-    if (verify(scheme.hash, body, { key: key.key, ...options }, signature)) return undefined
+    return verify(hash, body, key, signature)
   } catch {
     // A key that node:crypto refuses verifies nothing.
+    return false
   }
-  return FAILURES[key.type]
 }
 
 /** Why an RSA key is not used for verification; undefined for the usual ones. */

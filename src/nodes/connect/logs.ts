@@ -73,7 +73,7 @@ function startOfTail(log: string, end: number, lines: number | undefined): numbe
   return at + 1
 }
 
-function sinceOf({ sinceSeconds, sinceTime }: LogOptions, now: number): number {
+export function sinceOf({ sinceSeconds, sinceTime }: LogOptions, now: number): number {
   if (sinceSeconds !== undefined) return now - sinceSeconds * 1000
   return sinceTime === undefined ? 0 : millisecondsAt(sinceTime)
 }

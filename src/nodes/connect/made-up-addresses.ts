@@ -6,6 +6,7 @@ import type { Client } from '../../client/client.ts'
 import type { IndexDefinition } from '../../client/informer.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
+import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { formatIP, parseIPSloppy } from '../../lib/ip.ts'
 import type { Place } from '../../transport/destination.ts'
 import { isSimulated } from '../node/is-simulated.ts'
@@ -28,13 +29,19 @@ const NODE_ADDRESSES: IndexDefinition<Node> = {
 }
 
 /** The place of the process for which the simulated pod with an address stands; undefined when there is none. */
-export function standInsOfPods(client: Client): (address: string, port: number) => Place | undefined {
+export function standInsOfPods(
+  client: Client,
+  isLocal: (image: string | undefined) => boolean,
+): (address: string, port: number) => Place | undefined {
   const nodes = client.of(Node)
   const pods = client.of(Pod)
+  // A process on this machine listens on all its addresses.
+  const processOf = (spec: Pod['spec'], port: number): Place | undefined =>
+    containersOf(spec).some(({ image }) => isLocal(image)) ? { host: '127.0.0.1', port } : undefined
   return (address, port) => {
     for (const { metadata, spec } of pods.byIndex(POD_ADDRESSES, address)) {
       const node = spec.nodeName ? nodes.get({ name: spec.nodeName }) : undefined
-      const place = node && isSimulated(node) ? standInOf(metadata, port) : undefined
+      const place = node && isSimulated(node) ? (standInOf(metadata, port) ?? processOf(spec, port)) : undefined
       if (place) return place
     }
     return undefined

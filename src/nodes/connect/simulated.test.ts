@@ -17,7 +17,14 @@ const pod = {
 /** The body of a log that is followed; it may end by either of the two signals. */
 async function followed(t: TestContext, signal: AbortSignal, ofRequest: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
   const { client } = await openControllerBench(t, [Pod, Node])
-  const connection = simulatedConnection({ client, signal, runs: {} as never, reported: () => assert.fail('nothing is connected to') })
+  const live = { localImage: () => undefined } as never
+  const connection = simulatedConnection({
+    client,
+    signal,
+    live,
+    runs: {} as never,
+    reported: () => assert.fail('nothing is connected to'),
+  })
   const result = await connection.pod({
     pod,
     container: 'c',

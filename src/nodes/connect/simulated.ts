@@ -12,22 +12,26 @@ import { LIMITS } from '../../lib/limits.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
 import type { Result } from '../../registry/api.ts'
 import type { Session } from '../../registry/session.ts'
-import { notFound, notImplemented, unavailable } from '../../schema/status-error.ts'
+import { internalError, notFound, notImplemented, unavailable } from '../../schema/status-error.ts'
 import { MadeUpAddress, type ReportedDestination } from '../../transport/destination.ts'
 import { FAILURE_ANNOTATION, internalIPs, isAlive } from '../node/simulated-node.ts'
 import { startOf } from '../pod/container-state.ts'
+import type { LivePods } from '../process/live-pods.ts'
 import type { CommandRuns, PodToRun } from '../script/command-runs.ts'
 import { annotatedScript, scriptOfRun } from '../script/script.ts'
 import { attachSession } from './attach.ts'
 import { execSession, NO_STREAMS, wantedStreams } from './exec.ts'
 import { proxyToPod } from './kubelet.ts'
 import { kubeletAnswer } from './kubelet-endpoints.ts'
+import { attachProcess, execInProcess } from './local-session.ts'
 import { type LoggedRun, loggedRun, logPieces, statusOf } from './logs.ts'
 import type { NodeConnection, PodRequest } from './node-connection.ts'
+import { processLogPieces } from './process-logs.ts'
 
 export type SimulatedParts = {
   readonly client: Client
   readonly runs: CommandRuns
+  readonly live: LivePods
   /** Decides where this server may connect. */
   readonly reported: ReportedDestination
   /** Ends logs that are followed. */
@@ -63,17 +67,32 @@ export const simulatedConnection = (parts: SimulatedParts): NodeConnection => ({
 
 const LOG_PATH = /^\/containerLogs\/([^/]+)\/([^/]+)\/([^/]+)$/
 
-async function readLog({ client, runs, signal }: SimulatedParts, { pod, container, node, call, ctx }: PodRequest): Promise<Result> {
+async function readLog({ client, runs, live, signal }: SimulatedParts, { pod, container, node, call, ctx }: PodRequest): Promise<Result> {
   const options = { ...logOptions(call.query, pod.metadata.name ?? ''), container }
   const run = loggedRun(pod, options)
-  const pieces = logPieces(await logOf(runs, { pod, container, node, run }), run, options, ctx.now.getTime())
-  const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const
   const isFollowed = options.follow && !options.previous && isRunning(pod, container, run)
+  const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const
+  if (isLocal(live, pod, container)) {
+    const log = live.run(run.id ?? '')?.process.log
+    if (!log) throw internalError(outputLost(pod, container))
+    const signals = [signal, abortSignalOf(ctx.signal)]
+    return { ...answer, body: processLogPieces(log, { options, now: ctx.now.getTime(), isFollowed, signals }) }
+  }
+  const pieces = logPieces(await logOf(runs, { pod, container, node, run }), run, options, ctx.now.getTime())
   if (isFollowed)
     return { ...answer, body: followLog(client, { pod, container, run, pieces, signals: [signal, abortSignalOf(ctx.signal)] }) }
   const [first, second] = [pieces.next(), pieces.next()]
   return { ...answer, body: second.done ? (first.value ?? new Uint8Array()) : inTurns([first.value!, second.value], pieces) }
 }
+
+const isLocal = (live: LivePods, { spec }: Pod, name: string): boolean => {
+  const container = containersOf(spec).find(each => each.name === name)
+  return container !== undefined && live.localImage(container) !== undefined
+}
+
+/** Output is kept in memory, by the server that runs the process. */
+const outputLost = ({ metadata: { namespace, name } }: Pod, container: string): string =>
+  `unable to retrieve container logs for container ${container} of pod ${namespace}/${name}: its process was started by another server, or before this one`
 
 const nothingListens = ({ metadata, spec }: Pod): string =>
   `pod "${metadata.name}" is simulated by node "${spec.nodeName}": it has no process that listens`
@@ -123,7 +142,7 @@ function portSession({ reported }: SimulatedParts, { pod, call }: PodRequest): S
 }
 
 /** A session of exec or attach, or the refusal of a kubelet. */
-function commandSession({ client, runs, signal }: SimulatedParts, { pod, container: name, node, call }: PodRequest): Session {
+function commandSession({ client, runs, live, signal }: SimulatedParts, { pod, container: name, node, call }: PodRequest): Session {
   const container = containersOf(pod.spec).find(each => each.name === name)
   const status = statusOf(pod, name)
   const run = status?.state.running && status.containerID
@@ -135,9 +154,15 @@ function commandSession({ client, runs, signal }: SimulatedParts, { pod, contain
   }
   const wanted = wantedStreams(call.query)
   if (!wanted) return NO_STREAMS
+  const command = call.query.getAll('command')
+  if (live.localImage(container)) {
+    const local = live.run(run)
+    if (!local || local.process.end) return { type: 'refused', code: 500, message: `container not found (${goQuote(name)})` }
+    return call.subresource === 'exec' ? execInProcess(command, wanted, { live, run: local }) : attachProcess(wanted, local)
+  }
   const to = podToRun(pod, node)
   const parts = { runs, to, container, run, now: () => client.now.getTime() }
-  if (call.subresource === 'exec') return execSession(call.query.getAll('command'), wanted, parts)
+  if (call.subresource === 'exec') return execSession(command, wanted, parts)
   const logged = { id: run, number: status.restartCount, startedAt: startOf(status) }
   const output = async function* (gone: AbortSignal) {
     const text = Buffer.from(await logOf(runs, { pod, container: name, node, run: logged }))

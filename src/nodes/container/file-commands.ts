@@ -1,5 +1,6 @@
 /** Commands about files and other small things, as a table: each says what it prints and how it ends, or nothing where it cannot know. */
 import { posix } from 'node:path'
+import { wallMs } from '../../lib/environment.ts'
 import { createArchive, extractArchive } from './archive.ts'
 import type { Identity } from './identity.ts'
 
@@ -187,7 +188,7 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   basename: ([path, ...more]) => (path === undefined || more.length > 0 ? undefined : ended(`${posix.basename(path)}\n`)),
   dirname: ([path, ...more]) => (path === undefined || more.length > 0 ? undefined : ended(`${posix.dirname(path)}\n`)),
   // The time of a container's own command would be another one each time it is computed.
-  date: (args, files) => (files.isInteractive && args.length === 0 ? ended(`${new Date().toUTCString()}\n`) : undefined),
+  date: (args, files) => (files.isInteractive && args.length === 0 ? ended(`${new Date(wallMs()).toUTCString()}\n`) : undefined),
   whoami: (_, files) => {
     const user = files.identity()?.user
     return user === 0 ? ended('root\n') : undefined

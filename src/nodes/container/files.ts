@@ -148,12 +148,20 @@ function mountOf(path: string, { volumeMounts }: Container): VolumeMount | undef
 /** The number of the file system of a node's disk. */
 const EXT4 = '61267'
 
-type Made = { readonly path: string; readonly mode: number; readonly content: () => File['content'] }
+type Made = {
+  readonly path: string
+  readonly mode: number
+  readonly content: () => File['content']
+  /** The same where it need not be text. */
+  readonly bytes?: (() => Uint8Array) | undefined
+}
+
+type Filled = Pick<Around, 'pod' | 'sources'>
 
 const DEFAULT_MODE = 0o644
 
-/** Undefined when the content of the volume comes from elsewhere. */
-function filesOf({ configMap, secret, downwardAPI, projected }: Volume, around: Around): Iterable<Made> | undefined {
+/** The files that a kubelet makes from objects; undefined when the content of the volume comes from elsewhere. */
+export function filesOf({ configMap, secret, downwardAPI, projected }: Volume, around: Filled): Iterable<Made> | undefined {
   if (configMap) return keyed('configmaps', configMap.name, configMap, around)
   if (secret) return keyed('secrets', secret.secretName, secret, around)
   if (downwardAPI) return downward(downwardAPI.items, downwardAPI.defaultMode, around)
@@ -162,7 +170,7 @@ function filesOf({ configMap, secret, downwardAPI, projected }: Volume, around: 
   return (projected.sources ?? []).flatMap(source => [...projectedFiles(source, projected.defaultMode, around)]).reverse()
 }
 
-function projectedFiles(source: VolumeProjection, defaultMode: number | undefined, around: Around): Iterable<Made> {
+function projectedFiles(source: VolumeProjection, defaultMode: number | undefined, around: Filled): Iterable<Made> {
   const { configMap, secret, downwardAPI, clusterTrustBundle, serviceAccountToken, podCertificate } = source
   if (configMap) return keyed('configmaps', configMap.name, { items: configMap.items, defaultMode }, around)
   if (secret) return keyed('secrets', secret.name, { items: secret.items, defaultMode }, around)
@@ -172,9 +180,13 @@ function projectedFiles(source: VolumeProjection, defaultMode: number | undefine
     const content = () => certificatesOf(around.sources.bundles(clusterTrustBundle))
     return [{ path: clusterTrustBundle.path, mode, content }]
   }
-  // The credentials of a pod are given to nobody else.
+  if (serviceAccountToken) {
+    const content = () => around.sources.token?.(serviceAccountToken)
+    return [{ path: serviceAccountToken.path, mode, content }]
+  }
+  // The keys of a pod are given to nobody else.
   const { credentialBundlePath, keyPath, certificateChainPath } = podCertificate ?? {}
-  const paths = [serviceAccountToken?.path, credentialBundlePath, keyPath, certificateChainPath]
+  const paths = [credentialBundlePath, keyPath, certificateChainPath]
   return paths.filter(path => path).map(path => ({ path: path!, mode, content: () => undefined }))
 }
 
@@ -184,20 +196,21 @@ function* keyed(
   plural: 'configmaps' | 'secrets',
   name: string | undefined,
   { items, defaultMode }: Keys,
-  { sources }: Around,
+  { sources }: Filled,
 ): Iterable<Made> {
   const entries = sources.entries(plural, name)
+  const bytes = sources.bytes?.(plural, name)
   const chosen = items?.length ? items : [...(entries?.keys() ?? [])].map(key => ({ key, path: key, mode: undefined }))
   for (const { key, path, mode } of chosen) {
     const content = entries?.get(key)
-    if (content) yield { path, mode: mode ?? defaultMode ?? DEFAULT_MODE, content }
+    if (content) yield { path, mode: mode ?? defaultMode ?? DEFAULT_MODE, content, bytes: bytes?.get(key) }
   }
 }
 
 function* downward(
   items: readonly DownwardAPIVolumeFile[] | null | undefined,
   defaultMode: number | undefined,
-  { pod, sources: { allocatable } }: Around,
+  { pod, sources: { allocatable } }: Filled,
 ): Iterable<Made> {
   for (const { path, fieldRef, resourceFieldRef, mode } of items ?? []) {
     const content = () =>

@@ -5,17 +5,31 @@ import type { Service } from '../../kinds/core/service/service.ts'
 import type { VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
 
 export type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBundle']>
+export type TokenProjection = NonNullable<VolumeProjection['serviceAccountToken']>
 export type Entries = ReadonlyMap<string, () => string>
 
 export type Sources = {
   /** The entries of an object in the namespace of the pod; undefined when it does not exist. */
   readonly entries: (plural: 'configmaps' | 'secrets', name: string | undefined) => Entries | undefined
+  /** The same as bytes, for files of processes. */
+  readonly bytes?: (plural: 'configmaps' | 'secrets', name: string | undefined) => ReadonlyMap<string, () => Uint8Array> | undefined
+  /** A token of the pod; undefined where the pod has no process that could use it. */
+  readonly token?: (projection: TokenProjection) => string | undefined
   /** The services with environment variables: the API server's, and those of the namespace. */
   readonly services: (withOwn: boolean) => Iterable<Service>
   /** The certificates of trust bundles, one string for each bundle. */
   readonly bundles: (projection: TrustBundleProjection) => readonly string[]
   readonly allocatable: Readonly<Record<string, string>> | undefined
 }
+
+export const bytesOfSecret = ({ data }: Secret): ReadonlyMap<string, () => Uint8Array> =>
+  new Map(Object.entries(data ?? {}).map(([key, value]) => [key, () => Buffer.from(value, 'base64')]))
+
+export const bytesOfMap = ({ data, binaryData }: ConfigMap): ReadonlyMap<string, () => Uint8Array> =>
+  new Map([
+    ...Object.entries(data ?? {}).map(([key, value]) => [key, () => Buffer.from(value)] as const),
+    ...Object.entries(binaryData ?? {}).map(([key, value]) => [key, () => Buffer.from(value, 'base64')] as const),
+  ])
 
 const decoded = ([key, value]: [string, string]) => [key, () => Buffer.from(value, 'base64').toString()] as const
 

@@ -13,6 +13,7 @@ import { Secret } from '../../kinds/core/secret.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { SIMULATED_LABEL } from '../node/is-simulated.ts'
+import type { LivePods } from '../process/live-pods.ts'
 import type { CommandRuns } from '../script/command-runs.ts'
 import { DeferredPods } from './deferred-pods.ts'
 import { Kubelets } from './kubelets.ts'
@@ -22,19 +23,26 @@ import type { Referred } from './references.ts'
 import type { Gate } from './restart-policy.ts'
 import { WaitingPods } from './waiting-pods.ts'
 
-export type SimulatedKubeletsParts = { readonly gate: Gate; readonly random: () => number; readonly runs: CommandRuns }
+export type SimulatedKubeletsParts = {
+  readonly gate: Gate
+  readonly random: () => number
+  readonly runs: CommandRuns
+  readonly live: LivePods
+}
 
-export const simulatedKubelets = ({ gate, random, runs }: SimulatedKubeletsParts): Controller =>
+export const simulatedKubelets = ({ gate, random, runs, live }: SimulatedKubeletsParts): Controller =>
   defineController({
     name: 'simulated-kubelet-controller',
     identity: 'node-controller',
     workers: 10,
-    create({ client, recorderFor, enqueue, onError }) {
+    create({ client, recorderFor, enqueue, onError, signal }) {
       const [pods, nodes] = [client.of(Pod), client.of(Node)]
       const kubelets = new Kubelets({ client, recorderFor, random, onError })
       const waiting = new WaitingPods()
       const deferred = new DeferredPods()
-      const podSync = new PodSync({ client, kubelets, waiting, deferred, runs, gate, enqueue })
+      const podSync = new PodSync({ client, kubelets, waiting, deferred, runs, live, gate, enqueue })
+      // Another server may run them from then on.
+      signal.addEventListener('abort', () => void live.endAll().catch(onError), { once: true })
 
       const onPod = ({ current, previous, type }: Change<Pod>): string[] => {
         const node = current.fields['spec.nodeName'] ?? ''
@@ -59,13 +67,19 @@ export const simulatedKubelets = ({ gate, random, runs }: SimulatedKubeletsParts
         (plural: Referred) =>
         ({ current }: { readonly current: Change['current'] }) =>
           waiting.for(plural, current.namespace, current.name)
+      const onMounted =
+        (plural: 'configmaps' | 'secrets') =>
+        ({ current: { namespace, name } }: { readonly current: Change['current'] }) => [
+          ...waiting.for(plural, namespace, name),
+          ...[...live.mounting(plural, namespace, name)].map(({ metadata }) => queueKey(metadata)),
+        ]
 
       return {
         watches: [
           watch(Node, onNode),
           watch(Pod, onPod),
-          watch(ConfigMap, onReferred('configmaps')),
-          watch(Secret, onReferred('secrets')),
+          watch(ConfigMap, onMounted('configmaps')),
+          watch(Secret, onMounted('secrets')),
           watch(PersistentVolumeClaim, onReferred('persistentvolumeclaims')),
           watch(VolumeAttachment, onReferred('volumeattachments')),
           watch(ClusterTrustBundle, ({ current }) => [

@@ -4,6 +4,7 @@ import { generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Client } from '../../client/client.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
+import { PodCertificateRequestV1 } from '../../kinds/certificates/podcertificaterequest-v1.ts'
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
@@ -91,7 +92,7 @@ export class PodCertificates {
     const account = client.of(ServiceAccount).get({ namespace, name: serviceAccountName })
     if (!account) throw new Error(`while fetching service account: serviceaccounts "${serviceAccountName}" not found`)
     const { signerName = '', keyType = '', maxExpirationSeconds, userAnnotations } = projection
-    const created = await client.of(PodCertificateRequest).create({
+    const created = await client.of(PodCertificateRequestV1).create({
       metadata: { namespace, generateName: 'req-', ownerReferences: [{ apiVersion: 'v1', kind: 'Pod', name, uid }] },
       spec: {
         signerName,

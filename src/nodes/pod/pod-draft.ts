@@ -8,6 +8,7 @@ import { type CommandRequest, type Commands, collectRequests } from '../script/c
 import type { Rejection } from './admission.ts'
 import type { ResizePending } from './conditions.ts'
 import { waitingStatus } from './container-state.ts'
+import type { LiveContainers, ProcessStop } from './live-containers.ts'
 import type { Missing } from './references.ts'
 import type { Gate } from './restart-policy.ts'
 
@@ -34,6 +35,8 @@ export type Surroundings = {
   readonly missingForContainer: (container: Container) => Missing | undefined
   /** Results of the commands of its containers. */
   readonly commands: Commands
+  /** Its processes on this machine, and the results of probes that are really made. */
+  readonly live: LiveContainers
   /** Why the node cannot give the pod the resources that its spec requests now. */
   readonly resizeProblem: () => ResizePending | undefined
   readonly gate: Gate
@@ -52,6 +55,8 @@ export type Draft = {
   /** Looks results up and adds to the requests. */
   readonly commands: Commands
   readonly requests: CommandRequest[]
+  /** Processes that are to end. */
+  readonly stops: ProcessStop[]
   /** Problems for which containers cannot be started. */
   readonly missing: Missing[]
   nextAt: number
@@ -78,6 +83,7 @@ export function draftOf(pod: Pod, world: Surroundings): Draft {
     roles: rolesOf(pod),
     commands: collectRequests(world.commands, requests),
     requests,
+    stops: [],
     missing: [],
     nextAt: Infinity,
     isPending: false,

@@ -13,15 +13,18 @@ import { CSIDriver } from '../../kinds/storage/csidriver.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { missingForDevices } from './device-claims.ts'
 import { type Lookup, type Missing, missingForContainer, missingForVolumes, type VolumeSources } from './references.ts'
+import type { Gate } from './restart-policy.ts'
 import { type ClaimReader, claimProblem } from './volume-claims.ts'
 
 type TrustBundleProjection = Parameters<VolumeSources['hasBundle']>[0]
 
 export class PodReferences {
   readonly #client: Client
+  readonly #gate: Gate
 
-  constructor(client: Client) {
+  constructor(client: Client, gate: Gate) {
     this.#client = client
+    this.#gate = gate
   }
 
   /** Why volumes and devices of a pod are missing. */
@@ -35,7 +38,10 @@ export class PodReferences {
         claimProblem: (volume, claim) => claimProblem(volume, claim, reader),
         certificateProblem,
       }),
-      ...missingForDevices(pod, claim => this.#client.of(ResourceClaim).get({ namespace, name: claim })),
+      ...missingForDevices(pod, {
+        claimNamed: claim => this.#client.of(ResourceClaim).get({ namespace, name: claim }),
+        hasGroupClaims: this.#gate('DRAWorkloadResourceClaims'),
+      }),
     ]
   }
 

@@ -6,6 +6,7 @@ import { NODE_INDEX } from '../../client/informer.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { internalIPs, isAlive } from '../node/simulated-node.ts'
+import type { LivePods } from '../process/live-pods.ts'
 import type { CommandRuns, PodToRun } from '../script/command-runs.ts'
 import { type Rejection, rejectionOf, resizeProblem } from './admission.ts'
 import type { DeferredPods } from './deferred-pods.ts'
@@ -25,6 +26,7 @@ export type PodSyncParts = {
   readonly waiting: WaitingPods
   readonly deferred: DeferredPods
   readonly runs: CommandRuns
+  readonly live: LivePods
   readonly gate: Gate
   /** Has a pod looked at again. */
   readonly enqueue: (key: string) => void
@@ -45,7 +47,7 @@ export class PodSync {
     this.#parts = parts
     this.#pods = parts.client.of(Pod)
     this.#nodes = parts.client.of(Node)
-    this.#references = new PodReferences(parts.client)
+    this.#references = new PodReferences(parts.client, parts.gate)
   }
 
   /** Returns the milliseconds until the next look, if time alone brings a change. */
@@ -61,7 +63,7 @@ export class PodSync {
     const certified = hasCertificates(bound) ? await kubelet.certificates.bring(pod, key, node) : NO_CERTIFICATES
     const now = client.now.getTime()
     const step = this.#decide(bound, now)
-    await this.#write(bound, step, now)
+    if (await this.#write(bound, step, now)) this.#follow(bound, step)
     for (const event of certified.events) record(bound, event)
     const lookAt = Math.min(step.nextAt ?? Number.POSITIVE_INFINITY, certified.nextAt)
     return Number.isFinite(lookAt) ? Math.max(lookAt - now, 1) : undefined
@@ -69,10 +71,11 @@ export class PodSync {
 
   /** Forgets a pod that is gone. */
   forget({ node, pod, uid }: { readonly node: string; readonly pod: string; readonly uid: string }): void {
-    const { waiting, deferred, runs } = this.#parts
+    const { waiting, deferred, runs, live } = this.#parts
     waiting.forget(pod)
     deferred.forget(node, pod)
     runs.forget(uid)
+    live.forget(uid)
     this.#recorded.forget(pod)
     this.#pauses.forget(pod)
   }
@@ -80,7 +83,7 @@ export class PodSync {
   /** Decides the next step and notes what follows from it. Nothing is awaited between: addresses and admissions are given out once. */
   #decide(bound: BoundPod, now: number): PodStep {
     const { key, pod, node, kubelet } = bound
-    const { waiting, deferred, runs, gate, enqueue } = this.#parts
+    const { waiting, deferred, runs, live, gate, enqueue } = this.#parts
     const { name: nodeName = '' } = node.metadata
     const missing = this.#references.missingForVolumes(pod, (volume, index) => kubelet.certificates.problemOf(key, volume, index))
     const toRun = toRunOf(bound)
@@ -92,6 +95,7 @@ export class PodSync {
       missingForVolumes: missing,
       missingForContainer: container => this.#references.missingForContainer(pod, container),
       commands: runs.of(toRun),
+      live: live.of(pod),
       resizeProblem: () => resizeProblem(pod.spec, () => this.#othersOf(bound), node.status.allocatable),
       gate,
     })
@@ -103,15 +107,29 @@ export class PodSync {
     return step
   }
 
-  async #write(bound: BoundPod, step: PodStep, now: number): Promise<void> {
+  /** Returns false when the pod is gone. */
+  async #write(bound: BoundPod, step: PodStep, now: number): Promise<boolean> {
     const { key, pod, kubelet } = bound
     const pods = kubelet.client.of(Pod)
     if (step.status) {
-      await pods.updateStatus({ ...pod, status: step.status })
+      if (!(await pods.updateStatus({ ...pod, status: step.status }))) return false
       this.#pauses.wrote(key, pod, now)
     }
     if (!step.isPending) for (const event of this.#recorded.news(key, step.events)) record(bound, event)
     if (step.isGone && !isKeptByOthers(pod)) await pods.delete(pod, { gracePeriodSeconds: 0 })
+    return true
+  }
+
+  /** Has processes and probes follow the stored status. */
+  #follow(bound: BoundPod, step: PodStep): void {
+    const { live, enqueue } = this.#parts
+    const to = toRunOf(bound)
+    live.follow({
+      to: { ...to, pod: { ...to.pod, status: step.status ?? to.pod.status } },
+      stops: step.stops,
+      onChange: () => enqueue(bound.key),
+      record: event => record(bound, event),
+    })
   }
 
   #rejectionOf(bound: BoundPod): Rejection | undefined {

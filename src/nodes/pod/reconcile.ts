@@ -13,6 +13,7 @@ import { scriptProblems } from '../script/script.ts'
 import type { Rejection } from './admission.ts'
 import { podConditions } from './conditions.ts'
 import { textOf, timeOf } from './container-state.ts'
+import type { ProcessStop } from './live-containers.ts'
 import { isTerminalPhase, type Phase, phaseOf } from './phase.ts'
 import { type Draft, draftOf, hasRunning, isInitialized, type PodEvent, plan, report, type Surroundings } from './pod-draft.ts'
 import type { Missing } from './references.ts'
@@ -39,6 +40,8 @@ export type PodStep = {
   readonly missing: readonly Missing[]
   /** Results of commands that were needed and are not known yet. */
   readonly requests: readonly CommandRequest[]
+  /** Processes on this machine that are to end. */
+  readonly stops: readonly ProcessStop[]
 }
 
 export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
@@ -74,6 +77,7 @@ export function reconcilePod(pod: Pod, world: Surroundings): PodStep {
     isDeferred: (needsAddresses && podIPs.length === 0) || draft.resizePending?.reason === 'Deferred',
     missing: draft.missing,
     requests: draft.requests,
+    stops: draft.stops,
   }
   if (draft.isPending) return { ...step, isPending: true }
   if (isTooLate) report(draft, 'Normal', DEADLINE.reason, DEADLINE.message)
@@ -126,6 +130,7 @@ const NOTHING: PodStep = {
   isDeferred: false,
   missing: [],
   requests: [],
+  stops: [],
 }
 
 /** The addresses of a pod that is to be started; none when there are none left. */

@@ -6,12 +6,14 @@ import { formatDuration } from '../../lib/duration.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'
 import { userProblem } from '../container/identity.ts'
+import type { ProbeName } from '../probe/prober.ts'
 import { annotatedScript, exitCodeOf, type Script, scriptOf } from '../script/script.ts'
 import { endedStatus, KILLED, STOPPED, startedStatus, startOf, textOf, timeOf } from './container-state.ts'
 import { type Draft, fieldPath, isInitialized, kill, plan, RESTARTING_ALL, type Role, report, set } from './pod-draft.ts'
 import type { Missing } from './references.ts'
 import { resized, resourcesToResize } from './resize.ts'
 import { type AfterExit, afterExit, restartDelayMs } from './restart-policy.ts'
+import { scriptOfProcess, withProbes } from './run-process.ts'
 import { stopSidecars } from './stop-containers.ts'
 
 /** Advances all containers to the present: init containers in their order, then the others. */
@@ -172,11 +174,12 @@ type RunEnd = {
 
 /** The script of the current run; undefined while the result of its command is pending. */
 function scriptOfPresentRun(draft: Draft, container: Container, role: Role): Script | undefined {
-  const { pod, commands, statuses } = draft
+  const { pod, commands, statuses, world } = draft
+  if (world.live.isLocal(container)) return scriptOfProcess(draft, container, role)
   const isInit = role === 'init' || role === 'sidecar'
   const script = scriptOf(pod.metadata, container, { isInit, commands, run: statuses.get(container.name)!.restartCount })
   draft.isPending ||= script === 'pending'
-  return script === 'pending' ? undefined : script
+  return script === 'pending' ? undefined : withProbes(draft, container, script)
 }
 
 /** The end of the current run, if it has ended; otherwise updates whether the container is started and ready. */
@@ -212,7 +215,7 @@ function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | unde
     }
     const exitCode = exitCodeOf(script, status.restartCount)
     const message = terminationMessageOf(draft, container, { script, exitCode })
-    return { exitCode, at: Math.min(endsAt, now), message, reason: script.isExceeded ? CANNOT_RUN : undefined }
+    return { exitCode, at: Math.min(endsAt, now), message, reason: script.isExceeded ? CANNOT_RUN : script.endReason }
   }
   plan(draft, Math.max(Math.min(endsAt, failsAt), now))
   const readyAt = Math.max(startedUpAt, startedAt + script.readyMs)
@@ -224,10 +227,11 @@ function endOfRun(draft: Draft, container: Container, role: Role): RunEnd | unde
   // A timed probe that has not been made yet, or that has yet to succeed again, has not failed.
   const succeedsAt =
     (started ? readyAt : startedUpAt) - (Number(probed?.successThreshold ?? 1) - 1) * Number(probed?.periodSeconds ?? 10) * 1000
-  const hasFailed = !script.isTimed || (now >= firstAt && now < succeedsAt)
+  const hasFailed = (name: ProbeName) =>
+    script.realProbes.includes(name) ? script.probeMessages[name] !== undefined : !script.isTimed || (now >= firstAt && now < succeedsAt)
   if (script.isTimed && now < firstAt) plan(draft, firstAt)
   const failing = container.startupProbe && !started ? 'startup' : container.readinessProbe && !isReady ? 'readiness' : undefined
-  if (failing && hasFailed) report(draft, 'Warning', 'Unhealthy', unhealthy(failing, script), { ...about, repeats: true })
+  if (failing && hasFailed(failing)) report(draft, 'Warning', 'Unhealthy', unhealthy(failing, script), { ...about, repeats: true })
   const ready = isReady && (role === 'regular' || role === 'sidecar')
   if (status.started !== started || status.ready !== ready) set(draft, { ...status, started, ready })
   return undefined
@@ -241,6 +245,7 @@ const unhealthy = (probe: keyof typeof PROBES, { probeMessages }: Script) => `${
 
 /** Ends a run and starts the next at once, ready in the same write when nothing delays it. */
 function restartNow(draft: Draft, container: Container, role: Role): RunEnd | undefined {
+  // The process of the previous run is killed when this one is stored.
   const script = annotatedScript(draft.pod.metadata, container, role === 'init' || role === 'sidecar')
   set(draft, endedStatus(draft.statuses.get(container.name)!, { exitCode: STOPPED, at: draft.world.now }))
   return start(draft, container, { role, script }) ? endOfRun(draft, container, role) : undefined

@@ -4,6 +4,7 @@ import { type Container, isSidecar } from '../../kinds/rules/pod/containers/cont
 import { exitCodeOf, scriptOfRun } from '../script/script.ts'
 import { endedStatus, KILLED, lostStatus, STOPPED, startOf, timeOf } from './container-state.ts'
 import { type Draft, fieldPath, hasRunning, isInitialized, kill, plan, report, set } from './pod-draft.ts'
+import { stopProcess } from './run-process.ts'
 
 /** Stops all running containers: containers together, then sidecars one after the other, all before the deadline. */
 export function stopAll(draft: Draft, { isForced }: { isForced: boolean }): void {
@@ -57,6 +58,7 @@ function stop(draft: Draft, container: Container, { began, deadline }: Stopping)
   const { pod, world } = draft
   const status = draft.statuses.get(container.name)!
   if (!status.state.running) return began
+  if (world.live.isLocal(container)) return stopProcess(draft, container, { began, deadline })
   const role = draft.roles.get(container.name)!
   const isInit = role === 'init' || role === 'sidecar'
   // A container that has to stop does not wait for the result of its command.

@@ -12,6 +12,7 @@ import type { Client } from '../../client/client.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { Cancellable } from '../../lib/cancellation.ts'
+import { nextIteration } from '../../lib/environment.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { programFromSource, WorkerPool } from '../../lib/worker-pool.ts'
 import { tooManyRequests } from '../../schema/status-error.ts'
@@ -250,7 +251,7 @@ export class CommandRuns implements AsyncDisposable {
     }
     if (refused.size === 0) this.#refused.delete(namespace)
     // The pods that were called may need nothing any more.
-    else if (count === 0) setImmediate(() => this.#admit(namespace))
+    else if (count === 0) nextIteration(() => this.#admit(namespace))
   }
 
   #progressed(): void {

@@ -42,13 +42,18 @@ export type Script = {
   readonly isTimed: boolean
   /** Messages of failing probes. */
   readonly probeMessages: Readonly<Partial<Record<'startup' | 'readiness' | 'liveness', string>>>
+  /** The probes that are really made; the others follow the script. */
+  readonly realProbes: readonly ('startup' | 'readiness' | 'liveness')[]
+  /** The reason of the end in the status; by default it follows from the exit code. */
+  readonly endReason: string | undefined
   /** Usage over time; none for a share of the request. */
   readonly cpuUse: readonly Use[]
   readonly memoryUse: readonly Use[]
 }
 
 const NEVER = Number.POSITIVE_INFINITY
-const PLAIN: Script = {
+/** A container without a script. */
+export const PLAIN_SCRIPT: Script = {
   runMs: undefined,
   exitCodes: [],
   startupMs: 0,
@@ -63,6 +68,8 @@ const PLAIN: Script = {
   isExceeded: false,
   isTimed: false,
   probeMessages: {},
+  realProbes: [],
+  endReason: undefined,
   cpuUse: [],
   memoryUse: [],
 }
@@ -132,7 +139,7 @@ type ScriptOptions = {
 /** The script from annotations and the image alone; no command is run. */
 export function annotatedScript(metadata: Annotated, container: Container, isInit: boolean): Script {
   const pullError = pullErrorOf(container.image ?? '')
-  return withAnnotations(pullError === undefined ? PLAIN : { ...PLAIN, pullError }, metadata, { own: container.name, isInit })
+  return withAnnotations(pullError === undefined ? PLAIN_SCRIPT : { ...PLAIN_SCRIPT, pullError }, metadata, { own: container.name, isInit })
 }
 
 /** The script of a run: the result of its command, overridden by annotations. `pending` until the result is known. */
@@ -186,7 +193,7 @@ function ownScript(
 ): Script {
   const { startupProbe, readinessProbe, livenessProbe } = container
   const pullError = pullErrorOf(container.image ?? '')
-  if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN
+  if (!understood && !startupProbe && !readinessProbe && !livenessProbe && pullError === undefined) return PLAIN_SCRIPT
   const { runMs, exitCode, log, lastWords, exceeded } = understood ?? {}
   const [startup, readiness, liveness] = [startupProbe, readinessProbe, livenessProbe].map((probe, i) =>
     probeTimes(probe, container, { understood, probed: probed[i], isTimed }),
@@ -197,7 +204,7 @@ function ownScript(
     times?.message ? [[name, times.message]] : [],
   )
   return {
-    ...PLAIN,
+    ...PLAIN_SCRIPT,
     pullError,
     isExceeded: exceeded !== undefined,
     ...(messages.length > 0 && { probeMessages: Object.fromEntries(messages) }),

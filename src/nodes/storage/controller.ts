@@ -18,8 +18,9 @@ import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
 import { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass.ts'
 import { nodeIdentity } from '../node/identity.ts'
 import { isSimulated, SIMULATED_LABEL } from '../node/is-simulated.ts'
+import { csiNodeOf } from '../plugin/node-drivers.ts'
 import { Attacher } from './attacher.ts'
-import { classObject, DRIVER, driverObject, nodeDrivers } from './driver.ts'
+import { classObject, DRIVER, driverObject, driverOnNode } from './driver.ts'
 import { Provisioner } from './provisioner.ts'
 import { Resizer } from './resizer.ts'
 
@@ -84,7 +85,14 @@ async function install(client: Client): Promise<void> {
 
 async function installOnNode(client: Client, name: string): Promise<void> {
   const node = client.of(Node).get({ name })
-  if (node && isSimulated(node)) await client.as(nodeIdentity(name)).of(CSINode).create(nodeDrivers(node.metadata))
+  if (!node || !isSimulated(node)) return
+  const own = client.as(nodeIdentity(name)).of(CSINode)
+  const driver = driverOnNode(name)
+  if (await own.create(csiNodeOf(node.metadata, [driver]))) return
+  // Plugins may have been there first.
+  const stored = own.get({ name })
+  if (stored && !stored.spec.drivers?.some(each => each.name === DRIVER))
+    await own.update({ ...stored, spec: { ...stored.spec, drivers: [...(stored.spec.drivers ?? []), driver] } } as CSINode)
 }
 
 function keysOfVolume({ current, type }: Change<PersistentVolume>): string[] {

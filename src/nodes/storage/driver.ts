@@ -20,8 +20,10 @@ export const classObject = (isDefault: boolean) => ({
   allowVolumeExpansion: true,
 })
 
-/** The CSINode of a node with the driver. */
-export const nodeDrivers = (node: { readonly name?: string; readonly uid?: string }) => ({
-  metadata: { name: node.name ?? '', ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: node.name ?? '', uid: node.uid ?? '' }] },
-  spec: { drivers: [{ name: DRIVER, nodeID: node.name ?? '', topologyKeys: [], allocatable: { count: VOLUMES_PER_NODE } }] },
+/** The driver on a node. */
+export const driverOnNode = (node: string) => ({
+  name: DRIVER,
+  nodeID: node,
+  topologyKeys: [],
+  allocatable: { count: VOLUMES_PER_NODE },
 })

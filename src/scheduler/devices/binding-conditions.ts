@@ -32,7 +32,7 @@ export const hasBindingConditions = ({ status }: ResourceClaim): boolean =>
 export const BINDING_TIMEOUT_MS = 600_000
 
 /** Until when a claim may be waited for; undefined when that is not known, or nothing has to be waited for. */
-export function bindingDeadline(claim: ResourceClaim): number | undefined {
+export function bindingDeadline(claim: ResourceClaim, timeoutMs: number): number | undefined {
   const since = claim.status.allocation?.allocationTimestamp
-  return since === undefined || !hasBindingConditions(claim) ? undefined : Date.parse(since) + BINDING_TIMEOUT_MS
+  return since === undefined || !hasBindingConditions(claim) ? undefined : Date.parse(since) + timeoutMs
 }

@@ -2,9 +2,9 @@
 
 import type { Client } from '../../client/client.ts'
 import type { SeriesRecorder } from '../../client/series-recorder.ts'
-import { CLAIM_FINALIZER, consumerOf } from '../../devices/pod-claims.ts'
+import { CLAIM_FINALIZER, isReservedFor } from '../../devices/pod-claims.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
-import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
+import type { AllocationResult, ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
 import { messageOf } from '../../lib/error-message.ts'
@@ -14,16 +14,21 @@ import { StatusError } from '../../schema/status-error.ts'
 
 export type ClaimDraft = Pick<ResourceClaim, 'metadata' | 'spec'>
 
+/** The pod or the group that a claim is reserved for. */
+type Consumer = ResourceClaimConsumerReference
+
 export interface ClaimWriter {
   /** The claim as it is now; undefined when it is gone or another has its name. */
   read(claim: ResourceClaim): ResourceClaim | undefined
   /**
-   * Reserves a claim for a pod, and allocates it if an allocation is given. Gives the claim as it is stored then. Throws when it
-   * cannot be: the claim is gone, allocated or not, or somebody else was first. Then the pod must be tried again.
+   * Reserves a claim for a pod or a group, and allocates it if an allocation is given. Gives the claim as it is stored then. Throws
+   * when it cannot be: the claim is gone, allocated or not, or somebody else was first. Then the pod must be tried again.
    */
-  bind(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim>
+  bind(claim: ResourceClaim, consumer: Consumer, allocation: AllocationResult | undefined): Promise<ResourceClaim>
+  /** The same for an allocation that the pods of a group share: another one may have written it. */
+  share(claim: ResourceClaim, consumer: Consumer, allocation: AllocationResult): Promise<ResourceClaim>
   /** Takes a reservation back. */
-  unreserve(claim: ResourceClaim, pod: Pod): Promise<void>
+  unreserve(claim: ResourceClaim, holder: Pick<Pod, 'metadata'>): Promise<void>
   /** Deallocates a claim that no other pod uses. */
   deallocate(claim: ResourceClaim): Promise<void>
   create(draft: ClaimDraft): Promise<ResourceClaim>
@@ -35,12 +40,16 @@ export interface ClaimWriter {
   announceWaiting(pod: Pod, node: string): void
 }
 
-export type ClaimWriterParts = { readonly client: Client; readonly events: SeriesRecorder; readonly recordsTime: boolean }
+export type ClaimWriterParts = {
+  readonly client: Client
+  readonly eventsOf: (pod: Pod) => SeriesRecorder
+  readonly recordsTime: boolean
+}
 
 /** How often a write is tried that others have come before without taking anything away. */
 const ATTEMPTS = 5
 
-export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): ClaimWriter {
+export function claimWriter({ client, eventsOf, recordsTime }: ClaimWriterParts): ClaimWriter {
   const claims = claimsOf(client)
   const read = (claim: ResourceClaim) => currentOf(claims, claim)
   const binding = new ClaimBinding(client, recordsTime)
@@ -48,10 +57,11 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
 
   return {
     read,
-    bind: (claim, pod, allocation) => inOrder(claim, () => binding.bind(claim, pod, allocation)),
-    unreserve: (claim, pod) =>
+    bind: (claim, consumer, allocation) => inOrder(claim, () => binding.bind(claim, consumer, allocation)),
+    share: (claim, consumer, allocation) => inOrder(claim, () => binding.share(claim, consumer, allocation)),
+    unreserve: (claim, holder) =>
       inOrder(claim, async () => {
-        const patch = { metadata: { uid: claim.metadata.uid }, status: { reservedFor: [{ $patch: 'delete', uid: pod.metadata.uid }] } }
+        const patch = { metadata: { uid: claim.metadata.uid }, status: { reservedFor: [{ $patch: 'delete', uid: holder.metadata.uid }] } }
         await claims.patch(claim.metadata, patch, { type: 'strategic', subresource: 'status' })
       }),
     async deallocate(claim) {
@@ -78,7 +88,7 @@ export function claimWriter({ client, events, recordsTime }: ClaimWriterParts): 
     },
     announceWaiting(pod, node) {
       const note = `waiting for binding conditions for device on node ${node}`
-      events.event(pod, { type: 'Normal', reason: 'BindingConditionsPending', action: 'Scheduling', note })
+      eventsOf(pod).event(pod, { type: 'Normal', reason: 'BindingConditionsPending', action: 'Scheduling', note })
     },
   }
 }
@@ -118,7 +128,7 @@ class ClaimBinding {
     this.#recordsTime = recordsTime
   }
 
-  async bind(claim: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
+  async bind(claim: ResourceClaim, consumer: Consumer, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
     const shown = nameOf(claim)
     for (let attempt = 1; ; attempt++) {
       const before = currentOf(this.#claims, claim)
@@ -128,15 +138,23 @@ class ClaimBinding {
       if (allocation && before.status.allocation) throw new Error(`claim ${shown} got allocated elsewhere in the meantime`)
       if (!allocation && !deepEqual(before.status.allocation, claim.status.allocation))
         throw new Error(`claim ${shown} got deallocated elsewhere in the meantime`)
+      // Another pod of the group has reserved it for all of them.
+      if (!allocation && isReservedFor(consumer.uid, before)) return before
       try {
-        return await this.#write(before, pod, allocation)
+        return await this.#write(before, consumer, allocation)
       } catch (error) {
         if (!isConflict(error) || attempt === ATTEMPTS || isLost(before, currentOf(this.#claims, claim))) throw error
       }
     }
   }
 
-  async #write(before: ResourceClaim, pod: Pod, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
+  share(claim: ResourceClaim, consumer: Consumer, allocation: AllocationResult): Promise<ResourceClaim> {
+    const now = currentOf(this.#claims, claim)
+    // Writes to a claim are made one after another, so that nobody of the group comes in between.
+    return now && isSame(now.status.allocation, allocation) ? this.bind(now, consumer, undefined) : this.bind(claim, consumer, allocation)
+  }
+
+  async #write(before: ResourceClaim, consumer: Consumer, allocation: AllocationResult | undefined): Promise<ResourceClaim> {
     const shown = nameOf(before)
     const ready = allocation ? await during(`add finalizer to claim ${shown}`, () => this.#withFinalizer(before)) : before
     const given = allocation ?? ready.status.allocation!
@@ -144,7 +162,7 @@ class ClaimBinding {
     const status = {
       ...ready.status,
       allocation: { ...given, ...(time && { allocationTimestamp: timestampOf(this.#client.now) }) },
-      reservedFor: [...(ready.status.reservedFor ?? []), consumerOf(pod)],
+      reservedFor: [...(ready.status.reservedFor ?? []), consumer],
     }
     const what = allocation ? 'add allocation and reservation to' : 'add reservation to'
     return during(`${what} claim ${shown}`, async () => this.#stored(await this.#claims.updateStatus({ ...ready, status }), ready))
@@ -167,6 +185,10 @@ class ClaimBinding {
 const nameOf = ({ metadata: { namespace, name } }: ResourceClaim): string => `${namespace}/${name}`
 
 const isConflict = (error: unknown): boolean => error instanceof StatusError && error.reason === 'Conflict'
+
+/** Whether a claim has the devices that were chosen for it: another pod of the group has written them. */
+const isSame = (stored: AllocationResult | undefined, chosen: AllocationResult): boolean =>
+  stored !== undefined && deepEqual(stored.devices.results, chosen.devices.results)
 
 /** Whether the update that came before took something away: it gave the claim to others, or made it another one. */
 function isLost(before: ResourceClaim, now: ResourceClaim | undefined): boolean {

@@ -6,10 +6,12 @@ import { DeviceExpressions } from '../../devices/expressions.ts'
 import { ResourceClasses } from '../../devices/extended-resources.ts'
 import type { AllocatorFeatures } from '../../devices/features.ts'
 import { DevicePools } from '../../devices/pools.ts'
-import { DeviceUsage } from '../../devices/usage.ts'
+import { DeviceUsage, type Results } from '../../devices/usage.ts'
 import type { DeviceClass } from '../../kinds/resource/deviceclass.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import type { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
+import { nextIteration } from '../../lib/environment.ts'
+import { Assertions } from '../../schema/assertions.ts'
 
 export class ClusterDevices {
   readonly features: AllocatorFeatures
@@ -18,8 +20,11 @@ export class ClusterDevices {
   readonly expressions: DeviceExpressions
   readonly classes = new ResourceClasses()
 
-  constructor(features: AllocatorFeatures) {
+  readonly #assertions: Assertions
+
+  constructor(features: AllocatorFeatures, assertions = new Assertions()) {
     this.features = features
+    this.#assertions = assertions
     this.pools = new DevicePools(features)
     this.expressions = new DeviceExpressions(features)
   }
@@ -46,6 +51,15 @@ export class ClusterDevices {
     // A name may have gone to another claim in between.
     if (previous && previous.uid !== current.uid) this.usage.store(previous.uid, undefined)
     const allocation = type === 'deleted' ? undefined : current.object?.status.allocation
-    this.usage.store(current.uid, allocation && (allocation.devices.results ?? []))
+    const results = allocation?.devices.results ?? []
+    this.usage.store(current.uid, allocation && results)
+    // Where everything was read again, changes do not come in the order in which they were made.
+    if (this.usage.givenTwice(results)) nextIteration(() => this.#checkGivenOnce(`${current.namespace}/${current.name}`, results))
+  }
+
+  /** Counts and reports a device that two stored claims have. */
+  #checkGivenOnce(claim: string, results: Results): void {
+    const device = this.usage.givenTwice(results)
+    if (device) this.#assertions.failed('allocated_once', `the device ${device} is given to the claim ${claim} and to another`)
   }
 }

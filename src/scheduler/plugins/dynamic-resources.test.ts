@@ -98,12 +98,9 @@ test('the node that has what is preferred is better', () => {
 test('devices are taken from the moment a node is chosen, and given back when the pod is not bound', async () => {
   const written: string[] = []
   const writer: Partial<ClaimWriter> = {
-    async bind(claim, pod, allocation) {
+    async bind(claim, consumer, allocation) {
       written.push(`bind ${claim.metadata.name} ${allocation?.devices.results?.map(({ device }) => device)}`)
-      return {
-        ...claim,
-        status: { ...(allocation && { allocation }), reservedFor: [{ resource: 'pods', name: 'pod', uid: pod.metadata.uid! }] },
-      }
+      return { ...claim, status: { ...(allocation && { allocation }), reservedFor: [consumer] } }
     },
     async unreserve(claim) {
       written.push(`unreserve ${claim.metadata.name}`)
@@ -124,6 +121,92 @@ test('devices are taken from the moment a node is chosen, and given back when th
   await reservation.release()
   assert.deepEqual(written, ['bind one gpu-0', 'unreserve one'])
   assert.deepEqual(other('two'), { a: 'ok' })
+})
+
+test('a claim that the group of a pod declares, too, is reserved for the group and stays so', async () => {
+  const written: string[] = []
+  const writer: Partial<ClaimWriter> = {
+    async bind(claim, consumer, allocation) {
+      written.push(`bind ${claim.metadata.name} for ${consumer.resource} ${consumer.uid}`)
+      return { ...claim, status: { ...(allocation && { allocation }), reservedFor: [consumer] } }
+    },
+    async unreserve(claim) {
+      written.push(`unreserve ${claim.metadata.name}`)
+    },
+  }
+  const madeFor = (group: string) => {
+    const owner = { apiVersion: 'scheduling.k8s.io/v1beta1', kind: 'PodGroup', name: group, uid: group, controller: true }
+    return { ...exactly(), metadata: { ownerReferences: [owner] } }
+  }
+  const shared = { name: 'shared', resourceClaimTemplateName: 't' }
+  const groups = { g: { resourceClaims: [shared] } }
+  const worldWith = (owner: string, gate = true) => ({
+    devices: { slices: { a: sliceFor('a', [{}, {}]) }, classes: any, writer, groups, gate: (name: string) => gate || name !== GATE },
+    resourceClaims: { made: madeFor(owner), own: exactly() },
+  })
+  const member = podOf({
+    spec: { schedulingGroup: { podGroupName: 'g' }, resourceClaims: [shared, { name: 'own', resourceClaimName: 'own' }] },
+    status: { resourceClaimStatuses: [{ name: 'shared', resourceClaimName: 'made' }] },
+  })
+  const cluster = clusterOf([nodeOf('a')])
+  const cycle = cycleOf(member, cluster, worldWith('g'))
+  assert.deepEqual(filterResults(dynamicResources, cycle), { a: 'ok' })
+  const reservation = dynamicResources.reserve!(cycle, 'a')!
+  await reservation.prepare()
+  await reservation.release()
+  assert.deepEqual(written, ['bind made for podgroups group-g', `bind own for pods ${cycle.info.uid}`, 'unreserve own'])
+  const why = (owner: string, gate?: boolean) => filterResults(dynamicResources, cycleOf(member, cluster, worldWith(owner, gate)))
+  const not = 'ResourceClaim default/made was not created for Pod default/pod'
+  assert.equal(why('other'), `${not} (neither Pod nor PodGroup g is the owner)`)
+  assert.equal(why('g', false), `${not} (Pod is not owner)`)
+})
+const GATE = 'DRAWorkloadResourceClaims'
+
+test('when a group does not fit, devices that its pods cannot use are given back, each once', async () => {
+  const written: string[] = []
+  const noting = (verb: string) => async (claim: { readonly metadata: { readonly name?: string } }) => {
+    written.push(`${verb} ${claim.metadata.name}`)
+  }
+  const writer = { deallocate: noting('deallocate'), unreserve: noting('unreserve'), remove: noting('remove') }
+  const elsewhere = (...reservedFor: readonly object[]) => ({
+    ...exactly(),
+    status: { allocation: { devices: { results: [resultOn('x', 'gpu-0')] }, nodeSelector: onNode('x') }, reservedFor },
+  })
+  const groups = { g: { resourceClaims: [{ name: 'gpu', resourceClaimName: 'ours' }] } }
+  const group = { apiGroup: 'scheduling.k8s.io', resource: 'podgroups', name: 'g', uid: 'group-g' }
+  const world: World = {
+    devices: { slices: {}, classes: any, writer: writer as never, groups },
+    resourceClaims: {
+      idle: elsewhere(),
+      taken: elsewhere({ resource: 'pods', name: 'x', uid: 'x' }),
+      ours: elsewhere(group),
+    },
+  }
+  const cluster = clusterOf([nodeOf('a')])
+  /** The message and the writes for a group whose pods have these claims. */
+  async function outcome(claims: readonly string[], { isAnyPlaced = false, ...more } = {}): Promise<string[]> {
+    const cycles = claims.map((claim, i) => {
+      const spec = { resourceClaims: [{ name: 'gpu', resourceClaimName: claim }], schedulingGroup: { podGroupName: 'g' } }
+      const cycle = cycleOf(podOf({ name: `pod-${i}`, spec }), cluster, { ...world, ...more })
+      filterResults(dynamicResources, cycle)
+      return cycle
+    })
+    written.length = 0
+    const { message, writes } = dynamicResources.groupPostFilter!(cycles, { isAnyPlaced })
+    for (const write of writes) await write()
+    return [message, ...written]
+  }
+  const done = 'deallocation and deletion of ResourceClaims completed'
+  assert.deepEqual(await outcome(['idle', 'idle']), [done, 'deallocate idle'])
+  assert.deepEqual(await outcome(['taken'], { isAnyPlaced: true }), [done])
+  assert.deepEqual(await outcome(['ours'], { isAnyPlaced: true }), [done])
+  assert.deepEqual(await outcome(['idle', 'ours']), [
+    'deallocation of PodGroup ResourceClaim completed',
+    'deallocate idle',
+    'deallocate ours',
+  ])
+  // Nothing can be given back for the pod, but the group has devices that others may use.
+  assert.deepEqual(await outcome(['taken']), ['ResourceClaim unreserved for PodGroup', 'unreserve ours'])
 })
 
 test('devices that have to get ready are waited for; if they fail they are given back', async () => {

@@ -8,9 +8,19 @@ import { allocate, type Choice, stepBudget } from '../../devices/allocate.ts'
 import { allocationResult } from '../../devices/allocation-result.ts'
 import { AllocationError, type PreparedClaim, prepareClaim } from '../../devices/claim-requests.ts'
 import { extendedRequests, isDeviceResource } from '../../devices/extended-resources.ts'
-import { claimNameOf, EXTENDED_RESOURCE_ANNOTATION, isMadeFor, isReservedFor, notMadeFor } from '../../devices/pod-claims.ts'
+import {
+  claimNameOf,
+  consumerFor,
+  consumerOf,
+  EXTENDED_RESOURCE_ANNOTATION,
+  isMadeFor,
+  isMadeForPod,
+  isReservedFor,
+  isReservedForPod,
+  notMadeFor,
+} from '../../devices/pod-claims.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
+import type { AllocationResult, ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { type NodeTest, nodesSelectedBy } from '../../kinds/rules/pod/scheduling/node-match.ts'
 import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
@@ -18,6 +28,7 @@ import { deepEqual } from '../../lib/json-value.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
 import { BINDING_TIMEOUT_MS, bindingDeadline, hasBindingConditions, readinessOf } from '../devices/binding-conditions.ts'
 import type { ClaimDraft } from '../devices/claim-writer.ts'
+import { SharedAllocations } from '../devices/shared-allocations.ts'
 import type { Devices, Lookups } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
 import {
@@ -26,6 +37,7 @@ import {
   type NodeFilter,
   type Plugin,
   PluginError,
+  type PostFilterResult,
   type Rejection,
   type Reservation,
   scaleToMax,
@@ -47,6 +59,8 @@ const MAX_ALTERNATIVES = 8
 /** The state of the plugin about a pod. */
 type State = {
   readonly claims: readonly ResourceClaim[]
+  /** For whom each claim is reserved: the pod, or the group that shares it. */
+  readonly consumers: readonly ResourceClaimConsumerReference[]
   /** Claims that have devices which cannot be used from every node, or not yet, with where they can. */
   readonly nodeTests: ReadonlyMap<ResourceClaim, NodeTest>
   /** The claim for the extended resources of the pod that an earlier attempt has made. */
@@ -71,7 +85,12 @@ type Found = {
 type UnallocatedClaim = { readonly claim: ResourceClaim | undefined; readonly prepared: PreparedClaim }
 type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedResourceClaimStatus['requestMappings'] }
 
-export const dynamicResources: Plugin = {
+export type DynamicResourcesArgs = {
+  /** How long devices may take to get ready. */
+  readonly bindingTimeoutMs: number
+}
+
+export const dynamicResourcesWith = (args: DynamicResourcesArgs): Plugin => ({
   name: NAME,
   weight: 2,
   gate: (pod, lookups) => !Array.isArray(claimsOf(pod, lookups)),
@@ -79,7 +98,7 @@ export const dynamicResources: Plugin = {
     const prepared = prepare(cycle)
     if (!prepared || 'reasons' in prepared) return prepared
     cycle.state.set(NAME, prepared)
-    return nodeFilter(cycle, prepared)
+    return nodeFilter(cycle, prepared, args)
   },
   score(cycle) {
     const state = stateOf(cycle)
@@ -97,10 +116,24 @@ export const dynamicResources: Plugin = {
     const { stale } = state
     return stale && { message: 'deletion of ResourceClaim completed', write: () => writer.remove(stale) }
   },
+  groupPostFilter(cycles, { isAnyPlaced }) {
+    const freed = new Set<string>()
+    const writes: (() => Promise<void>)[] = []
+    let isAnyWithout = false
+    for (const cycle of cycles) {
+      const freeing = freeingFor(cycle, freed)
+      if (freeing) writes.push(freeing)
+      else isAnyWithout = true
+    }
+    const ofGroup = isAnyWithout && !isAnyPlaced ? freeingForGroup(cycles, freed) : undefined
+    return ofGroup
+      ? { message: ofGroup.message, writes: [...writes, ofGroup.write] }
+      : { message: 'deallocation and deletion of ResourceClaims completed', writes }
+  },
   reserve(cycle, node) {
     const state = stateOf(cycle)
     const verdict = state?.verdicts.get(node)
-    return state && verdict && 'found' in verdict ? reservation(cycle, node, { state, found: verdict.found }) : undefined
+    return state && verdict && 'found' in verdict ? reservation(cycle, node, { state, found: verdict.found, args }) : undefined
   },
   queueingHints: {
     'node added': always,
@@ -113,13 +146,15 @@ export const dynamicResources: Plugin = {
     'deviceClass changed': always,
     'devices changed': always,
   },
-}
+})
+
+export const dynamicResources = dynamicResourcesWith({ bindingTimeoutMs: BINDING_TIMEOUT_MS })
 
 const stateOf = ({ state }: Cycle): State | undefined => state.get(NAME) as State | undefined
 
 /** The claims of a pod, or why it cannot have them. */
 function claimsOf(pod: Pod, { devices }: Lookups): ResourceClaim[] | Rejection {
-  const { namespace = '', name = '', uid } = pod.metadata
+  const { namespace = '', name = '' } = pod.metadata
   const claims: ResourceClaim[] = []
   for (const entry of pod.spec.resourceClaims ?? []) {
     const named = claimNameOf(pod, entry)
@@ -128,10 +163,24 @@ function claimsOf(pod: Pod, { devices }: Lookups): ResourceClaim[] | Rejection {
     const claim = devices.claim(namespace, named.name)
     if (!claim) return unresolvable(`resourceclaim.resource.k8s.io "${named.name}" not found`)
     if (claim.metadata.deletionTimestamp) return unresolvable(`resourceclaim "${named.name}" is being deleted`)
-    if (named.type === 'made' && !isMadeFor(uid, claim)) return unresolvable(notMadeFor(pod, claim))
+    if (named.type === 'made' && !isMadeForPod(pod, claim, devices)) return unresolvable(notMadeFor(pod, claim, devices))
     if (!claims.includes(claim)) claims.push(claim)
   }
   return claims
+}
+
+/** For whom the claims of a pod are reserved, in their order; a rejection when the group that could share them is not there. */
+function consumersOf(pod: Pod, claims: readonly ResourceClaim[], { devices }: Lookups): ResourceClaimConsumerReference[] | Rejection {
+  const name = devices.hasGroupClaims ? pod.spec.schedulingGroup?.podGroupName : undefined
+  const group = name === undefined ? undefined : devices.group(pod.metadata.namespace ?? '', name)
+  if (name !== undefined && !group) return unresolvable(`podgroup.scheduling.k8s.io "${name}" not found`)
+  return claims.map(({ metadata }) => {
+    const entry = (pod.spec.resourceClaims ?? []).find(each => {
+      const named = claimNameOf(pod, each)
+      return 'name' in named && named.name === metadata.name
+    })
+    return entry ? consumerFor(pod, entry, group) : consumerOf(pod)
+  })
 }
 
 /** Whether a change of a claim can help a pod: it is its own, or devices have become free. */
@@ -145,16 +194,68 @@ function isWorthAfterClaim(pod: Pod, event: ClusterEvent, { lookups }: Pick<Cycl
   return !before || !deepEqual(before.status, after.status)
 }
 
+// When a group does not fit
+
+/** The claims of a pod whose devices cannot be used from some node, as they are stored: devices that were only tried do not count. */
+const unavailableFor = (cycle: Cycle): ResourceClaim[] =>
+  [...(stateOf(cycle)?.unavailable ?? [])].flatMap(({ metadata: { namespace = '', name = '', uid } }) => {
+    const claim = cycle.lookups.devices.claim(namespace, name)
+    return claim && claim.metadata.uid === uid && claim.status.allocation ? [claim] : []
+  })
+
+const isReservedForNoneBut = (uid: string | undefined, { status }: ResourceClaim): boolean =>
+  (status.reservedFor ?? []).every(consumer => consumer.uid === uid)
+
+const uidOf = ({ metadata }: ResourceClaim): string => metadata.uid ?? ''
+
+/** The write that lets other devices be found for a pod of a group; undefined when there is none. */
+function freeingFor(cycle: Cycle, freed: Set<string>): (() => Promise<void>) | undefined {
+  const { writer } = cycle.lookups.devices
+  const claim = unavailableFor(cycle).find(each => isReservedForNoneBut(cycle.info.uid, each))
+  if (claim) {
+    // Another pod of the group may have the same claim.
+    if (freed.has(uidOf(claim))) return async () => {}
+    freed.add(uidOf(claim))
+    return () => writer.deallocate(claim)
+  }
+  const stale = stateOf(cycle)?.stale
+  return stale && (() => writer.remove(stale))
+}
+
+/** The same for a claim that the pods of a group share, of which none has a node. */
+function freeingForGroup(cycles: readonly Cycle[], freed: ReadonlySet<string>): PostFilterResult | undefined {
+  const { pod, lookups } = cycles[0]!
+  const { devices } = lookups
+  const { namespace = '' } = pod.metadata
+  const group = devices.hasGroupClaims ? devices.group(namespace, pod.spec.schedulingGroup?.podGroupName ?? '') : undefined
+  if (!group) return undefined
+  const { uid } = group.metadata
+  const unavailable = cycles.flatMap(unavailableFor).find(claim => !freed.has(uidOf(claim)) && isReservedForNoneBut(uid, claim))
+  if (unavailable)
+    return { message: 'deallocation of PodGroup ResourceClaim completed', write: () => devices.writer.deallocate(unavailable) }
+  for (const entry of group.spec.resourceClaims ?? []) {
+    const named = claimNameOf(group, entry)
+    const claim = 'name' in named ? devices.claim(namespace, named.name) : undefined
+    if (!claim || (named.type === 'made' && !isMadeFor(uid, claim))) continue
+    if (claim.status.allocation && isReservedFor(uid, claim))
+      return { message: 'ResourceClaim unreserved for PodGroup', write: () => devices.writer.unreserve(claim, group) }
+  }
+  return undefined
+}
+
 // Before nodes are looked at
 
 /** Undefined when the pod has nothing to do with devices; a rejection when there is no node for it at all. */
-function prepare({ pod, info, lookups }: Cycle): State | Rejection | undefined {
+function prepare({ pod, info, lookups, shared }: Cycle): State | Rejection | undefined {
   const { devices } = lookups
-  const claims = claimsOf(pod, lookups)
-  if (!Array.isArray(claims)) return claims
+  const stored = claimsOf(pod, lookups)
+  if (!Array.isArray(stored)) return stored
+  const claims = shared ? stored.map(claim => withPending(claim, shared.get(NAME) as SharedAllocations | undefined)) : stored
   const asked = [...requestsOf(pod).requests.scalars].flatMap(([name, amount]) => (amount > 0 && isDeviceResource(name) ? [name] : []))
   const resources = asked.some(name => devices.classes.behind(name)) ? asked : []
   if (claims.length === 0 && resources.length === 0) return undefined
+  const consumers = consumersOf(pod, claims, lookups)
+  if (!Array.isArray(consumers)) return consumers
   const nodeTests = new Map<ResourceClaim, NodeTest>()
   for (const claim of claims) {
     const problem = claim.status.allocation ? undefined : whyNotAllocatable(claim, devices)
@@ -163,7 +264,21 @@ function prepare({ pod, info, lookups }: Cycle): State | Rejection | undefined {
     if (nodeSelector) nodeTests.set(claim, nodesSelectedBy(nodeSelector))
   }
   const stale = resources.length > 0 ? devices.extendedClaimOf(info.uid) : undefined
-  return { claims, nodeTests, stale, resources, verdicts: new Map(), unavailable: new Set() }
+  return { claims, consumers, nodeTests, stale, resources, verdicts: new Map(), unavailable: new Set() }
+}
+
+/** A claim with the devices that another pod of the group has chosen for it. */
+function withPending(claim: ResourceClaim, pending: SharedAllocations | undefined): ResourceClaim {
+  const allocation = claim.status.allocation ? undefined : pending?.of(claim.metadata.uid ?? '')
+  return allocation ? { ...claim, status: { ...claim.status, allocation } } : claim
+}
+
+/** The allocations that the pods of a group are about to write, or those of this pod alone. */
+function pendingIn({ shared, lookups }: Cycle): SharedAllocations {
+  const known = shared?.get(NAME) as SharedAllocations | undefined
+  const pending = known ?? new SharedAllocations(lookups.devices.usage)
+  shared?.set(NAME, pending)
+  return pending
 }
 
 /** Why no devices can be looked for, wherever. */
@@ -181,7 +296,7 @@ function whyNotAllocatable({ metadata, spec }: ResourceClaim, { usage, classes }
 
 // One node
 
-function nodeFilter(cycle: Cycle, state: State): NodeFilter {
+function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs }: DynamicResourcesArgs): NodeFilter {
   const { devices } = cycle.lookups
   const budget = stepBudget()
   const preparation = { classOf: (name: string) => devices.classes.get(name), ...devices }
@@ -221,7 +336,7 @@ function nodeFilter(cycle: Cycle, state: State): NodeFilter {
     if (!devices.features.bindingConditions) return true
     const { type } = readinessOf(claim)
     if (type === 'failed') return false
-    return type === 'ready' || devices.now() <= (bindingDeadline(claim) ?? Number.POSITIVE_INFINITY)
+    return type === 'ready' || devices.now() <= (bindingDeadline(claim, bindingTimeoutMs) ?? Number.POSITIVE_INFINITY)
   }
 
   /** The claim for extended resources that the node does not have itself; undefined when it has them all. */
@@ -286,34 +401,51 @@ function preference({ claims, verdicts }: State, node: string): number {
 /** How often it is looked whether devices are ready, beside changes of their claims. */
 const LOOK_AGAIN_MS = 5000
 
-function reservation({ pod, lookups }: Cycle, node: string, { state, found }: { state: State; found: Found }): Reservation {
+type Chosen = { readonly state: State; readonly found: Found; readonly args: DynamicResourcesArgs }
+
+function reservation(cycle: Cycle, node: string, { state, found, args: { bindingTimeoutMs } }: Chosen): Reservation {
+  const { pod, lookups } = cycle
   const { devices } = lookups
-  const { usage, writer } = devices
+  const { writer } = devices
   // Only the chosen allocation is kept, not the trials on other nodes.
-  const claims = state.claims
+  const { claims, consumers } = state
   const results = new Map<ResourceClaim | undefined, AllocationResult>(
     found.wanted.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),
   )
   const { extended } = found
   const temporary = `extended resources of ${pod.metadata.uid}`
   const keyOf = (claim: ResourceClaim | undefined) => claim?.metadata.uid ?? temporary
-  for (const [claim, { devices: given }] of results) usage.assume(keyOf(claim), given.results ?? [])
+  const pending = pendingIn(cycle)
+  for (const claim of claims) {
+    const chosen = claim.status.allocation && pending.of(keyOf(claim))
+    if (chosen) results.set(claim, chosen)
+  }
+  const { uid = '' } = pod.metadata
+  for (const [claim, result] of results) pending.hold(keyOf(claim), result, uid)
   /** Claims as they were last written or read. */
   let current = [...claims]
   let made: ResourceClaim | undefined
   let isBound = false
   let waitingSince: number | undefined
 
+  function withdraw(): void {
+    for (const claim of results.keys()) pending.drop(keyOf(claim), uid)
+  }
+
   async function bindAll(): Promise<void> {
     for (const [i, claim] of claims.entries()) {
-      if (!isReservedFor(pod.metadata.uid, current[i]!)) current[i] = await writer.bind(claim, pod, results.get(claim))
-      if (results.has(claim)) usage.forget(keyOf(claim))
+      const result = results.get(claim)
+      if (!isReservedForPod(pod, current[i]!, devices)) {
+        const consumer = consumers[i]!
+        current[i] = result && cycle.shared ? await writer.share(claim, consumer, result) : await writer.bind(claim, consumer, result)
+      }
+      if (result) pending.drop(keyOf(claim), uid)
     }
     if (!extended) return
     made ??= await writer.create(extended.draft)
     const given = results.get(undefined)
-    if (!isReservedFor(pod.metadata.uid, made)) made = await writer.bind(made, pod, given)
-    usage.forget(temporary)
+    if (!isReservedFor(pod.metadata.uid, made)) made = await writer.bind(made, consumerOf(pod), given)
+    pending.drop(temporary, uid)
     current = [...current, made]
     await writer.reportExtended(pod, { requestMappings: extended.mappings, resourceClaimName: made.metadata.name ?? '' })
   }
@@ -333,18 +465,20 @@ function reservation({ pod, lookups }: Cycle, node: string, { state, found }: { 
         const readiness = readinessOf(claim)
         if (readiness.type === 'failed') throw new Error(readiness.message)
         if (readiness.type === 'ready') continue
-        if (devices.now() > (bindingDeadline(claim) ?? Number.POSITIVE_INFINITY))
+        if (devices.now() > (bindingDeadline(claim, bindingTimeoutMs) ?? Number.POSITIVE_INFINITY))
           throw new Error(`device binding timeout: claim=${claim.metadata.name}`)
         isReady = false
       }
       if (isReady) return undefined
-      if (devices.now() - waitingSince > BINDING_TIMEOUT_MS) throw new Error('device binding timeout: context deadline exceeded')
+      if (devices.now() - waitingSince > bindingTimeoutMs) throw new Error('device binding timeout: context deadline exceeded')
       return LOOK_AGAIN_MS
     },
+    withdraw,
     async release() {
-      for (const claim of results.keys()) usage.forget(keyOf(claim))
+      withdraw()
       for (const claim of current) {
         if (claim === made) continue
+        // Other pods of the group may still need a claim that is reserved for the group.
         if (claim.status.allocation && isReservedFor(pod.metadata.uid, claim)) await writer.unreserve(claim, pod)
       }
       if (made) await writer.remove(made)

@@ -12,7 +12,7 @@ import {
   type World,
 } from '../../../test/kits/scheduler.ts'
 import { podInfoOf } from '../pod-info.ts'
-import { interPodAffinity } from './inter-pod-affinity.ts'
+import { interPodAffinity, interPodAffinityWith } from './inter-pod-affinity.ts'
 
 const NOT_NEAR = "unresolvable: node(s) didn't match pod affinity rules"
 const TOO_NEAR = "node(s) didn't match pod anti-affinity rules"
@@ -173,4 +173,24 @@ test('a pod is retried when pods that it needs appear, or pods that conflict wit
   assert.equal(gone({ spec: away(term('region')) }, {}), true)
   assert.equal(gone({ labels: SECURITY }, { labels: {}, spec: away(term('region')) }), true)
   assert.equal(gone({}, {}), false)
+})
+
+test('the weight of required terms of existing pods can be chosen, and their preferences ignored', () => {
+  const preferred = [{ weight: 5, podAffinityTerm: term('region', selector('new')) }]
+  const cluster = clusterOf(nodes, [
+    podOf({ name: 'x', node: 'one', spec: near(term('region', selector('new'))) }),
+    podOf({
+      name: 'y',
+      node: 'three',
+      spec: { affinity: { podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: preferred } } },
+    }),
+  ])
+  const pod = podOf({ name: 'new', labels: { service: 'new' } })
+  const scoresWith = (hardPodAffinityWeight: number, ignorePreferredTermsOfExistingPods = false) =>
+    scoreResults(interPodAffinityWith({ hardPodAffinityWeight, ignorePreferredTermsOfExistingPods }), cycleOf(pod, cluster))
+  // The same cluster, so that a kept answer of other arguments would show.
+  assert.deepEqual(scoresWith(1), { one: 0, two: 0, three: 100 })
+  assert.deepEqual(scoresWith(50), { one: 100, two: 100, three: 0 })
+  assert.deepEqual(scoresWith(0), { one: 0, two: 0, three: 100 })
+  assert.equal(scoresWith(50, true), undefined)
 })

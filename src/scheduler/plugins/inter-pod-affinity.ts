@@ -14,14 +14,18 @@ const NOT_NEAR = unresolvable("node(s) didn't match pod affinity rules")
 const TOO_NEAR = unschedulable("node(s) didn't match pod anti-affinity rules")
 const UNWANTED = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
 
-/** The weight of a required affinity term of an existing pod that matches the new one. */
-const REQUIRED_WEIGHT = 1
+export type InterPodAffinityArgs = {
+  /** The weight of a required affinity term of an existing pod that matches the new one. */
+  readonly hardPodAffinityWeight: number
+  /** Whether preferences of existing pods do not count for pods that have none themselves. */
+  readonly ignorePreferredTermsOfExistingPods: boolean
+}
 
-export const interPodAffinity: Plugin = {
+export const interPodAffinityWith = (args: InterPodAffinityArgs): Plugin => ({
   name: 'InterPodAffinity',
   weight: 2,
   filter: affinityFilter,
-  score: affinityScorer,
+  score: cycle => affinityScorer(cycle, args),
   queueingHints: {
     'pod added': (pod, event, { lookups }) => event.about === 'pod' && matchesAll(demandsOf(pod, lookups).required, event.after),
     'pod labels': (pod, event, { lookups }) => {
@@ -43,7 +47,9 @@ export const interPodAffinity: Plugin = {
     'node added': nodeMatters,
     'node labels': nodeMatters,
   },
-}
+})
+
+export const interPodAffinity = interPodAffinityWith({ hardPodAffinityWeight: 1, ignorePreferredTermsOfExistingPods: false })
 
 /** The same term with the namespaces that its selector means now, so that nobody has to look at namespaces again. */
 function resolved<T extends AffinityTerm>(term: T, lookups: Lookups): T {
@@ -157,22 +163,24 @@ function filterOver(affinities: Affinities): NodeFilter {
   }
 }
 
-function affinityScorer({ info, cluster, lookups }: Cycle): NodeScorer | undefined {
+function affinityScorer({ info, cluster, lookups }: Cycle, args: InterPodAffinityArgs): NodeScorer | undefined {
+  const { hardPodAffinityWeight, ignorePreferredTermsOfExistingPods } = args
   const { affinity } = info
   const preferred = (affinity?.preferred ?? []).map(term => resolved(term, lookups))
   const preferredAnti = (affinity?.preferredAnti ?? []).map(term => resolved(term, lookups))
   const terms = [...preferred, ...preferredAnti]
-  if (terms.length === 0 && cluster.groupsWithAffinity.size === 0) return undefined
+  if (terms.length === 0 && (ignorePreferredTermsOfExistingPods || cluster.groupsWithAffinity.size === 0)) return undefined
   const own = lookups.namespaceLabels(info.namespace)
   const scores = domainCounts(cluster, {
-    key: `scores ${affinity && terms.length > 0 ? termsKey(affinity, terms) : ''} ${subjectKey(info, own)}`,
+    key: `scores ${hardPodAffinityWeight} ${affinity && terms.length > 0 ? termsKey(affinity, terms) : ''} ${subjectKey(info, own)}`,
     groups: () => new Set([...cluster.groupsWithAffinity, ...terms.flatMap(term => [...groupsFor(term, cluster)])]),
     contribution(pod, add) {
       for (const term of preferred) if (termMatches(term, pod, {})) add(term.topologyKey, term.weight)
       for (const term of preferredAnti) if (termMatches(term, pod, {})) add(term.topologyKey, -term.weight)
       if (!pod.affinity) return
       const { required, preferred: theirs, preferredAnti: theirsAnti } = pod.affinity
-      for (const term of required) if (termMatches(term, info, own)) add(term.topologyKey, REQUIRED_WEIGHT)
+      if (hardPodAffinityWeight > 0)
+        for (const term of required) if (termMatches(term, info, own)) add(term.topologyKey, hardPodAffinityWeight)
       for (const term of theirs) if (termMatches(term, info, own)) add(term.topologyKey, term.weight)
       for (const term of theirsAnti) if (termMatches(term, info, own)) add(term.topologyKey, -term.weight)
     },

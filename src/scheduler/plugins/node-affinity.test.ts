@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '../../../test/kits/scheduler.ts'
-import { nodeAffinity } from './node-affinity.ts'
+import { nodeAffinity, nodeAffinityWith } from './node-affinity.ts'
 import { nodeName } from './node-name.ts'
 
 const NO = "unresolvable: node(s) didn't match Pod's node affinity/selector"
@@ -93,4 +93,26 @@ test('a pod that names its node can be on no other', () => {
     foo: 'ok',
     bar: "unresolvable: node(s) didn't match the requested node name",
   })
+})
+
+test('an added affinity holds for every pod, beside its own', () => {
+  const plugin = nodeAffinityWith({
+    addedAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [labels('pool', 'In', 'batch')] },
+      preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 10, preference: labels('disk', 'Exists') }],
+    } as never,
+  })
+  const cluster = clusterOf([nodeOf('a', { labels: { pool: 'batch', disk: '' } }), nodeOf('b', { labels: { pool: 'batch' } }), nodeOf('c')])
+  const enforced = "unresolvable: node(s) didn't match scheduler-enforced node affinity"
+  assert.deepEqual(filterResults(plugin, cycleOf(podOf(), cluster)), { a: 'ok', b: 'ok', c: enforced })
+  assert.deepEqual(filterResults(plugin, cycleOf(podOf({ spec: { nodeSelector: { disk: '' } } }), cluster)), {
+    a: 'ok',
+    b: NO,
+    c: enforced,
+  })
+  assert.deepEqual(scoreResults(plugin, cycleOf(podOf(), cluster)), { a: 100, b: 0, c: 0 })
+  const hint = plugin.queueingHints!['node labels']!
+  const [before, after] = [nodeOf('c'), nodeOf('c', { labels: { pool: 'batch' } })]
+  assert.equal(hint(podOf(), { about: 'node', name: 'node labels', before, after }, cycleOf(podOf(), cluster)), true)
+  assert.equal(hint(podOf(), { about: 'node', name: 'node labels', before: after, after: before }, cycleOf(podOf(), cluster)), false)
 })

@@ -4,7 +4,7 @@ import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '
 import { podInfoOf } from '../pod-info.ts'
 import { requestsOf } from '../resources.ts'
 import { balancedAllocation } from './balanced-allocation.ts'
-import { nodeResourcesFit } from './node-resources-fit.ts'
+import { nodeResourcesFit, nodeResourcesFitWith } from './node-resources-fit.ts'
 
 const container = (requests: object, more: object = {}) => ({ name: 'c', resources: { requests }, ...more })
 const amounts = (spec: object, status: object = {}) => {
@@ -145,4 +145,13 @@ test('a pod waits for nodes that are large enough by themselves, and for pods th
       {} as never,
     )
   assert.deepEqual([shrunk({ cpu: '2' }, { cpu: '1' }), shrunk({ memory: '2' }, { memory: '1' })], [true, false])
+})
+
+test('ignored resources and groups of such are not compared', () => {
+  const scoringStrategy = { type: 'LeastAllocated', resources: [{ name: 'cpu', weight: 1 }] } as const
+  const pod = podOf({ spec: { containers: [container({ 'example.com/a': '1', 'example.org/b': '1', 'example.org/c': '1' })] } })
+  const resultsOf = (args: object) =>
+    filterResults(nodeResourcesFitWith({ scoringStrategy, ...args }), cycleOf(pod, clusterOf([nodeOf('n')])))
+  assert.deepEqual(resultsOf({ ignoredResources: ['example.com/a', 'example.org/b'] }), { n: 'unresolvable: Insufficient example.org/c' })
+  assert.deepEqual(resultsOf({ ignoredResources: ['example.com/a'], ignoredResourceGroups: ['example.org'] }), { n: 'ok' })
 })

@@ -2,54 +2,68 @@
 
 import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { Node } from '../../kinds/core/node.ts'
+import { isExtendedResourceName } from '../../kinds/rules/pod/resources/resource-rules.ts'
 import { NodeInfo } from '../node-info.ts'
-import { type Cycle, MAX_SCORE, type Plugin, type Rejection } from '../plugin.ts'
+import type { Cycle, Plugin, Rejection } from '../plugin.ts'
+import { CPU_AND_MEMORY, type ScoringStrategy, strategyScorer } from '../resource-scoring.ts'
 import { allocatableOf, type Resources, requestsOf } from '../resources.ts'
 
-export const nodeResourcesFit: Plugin = {
-  name: 'NodeResourcesFit',
-  isLocal: true,
-  weight: 1,
-  filter({ info: { requests }, lookups }) {
-    // Resources that devices stand for are looked after by another plugin, on nodes that do not have them themselves.
-    const isElsewhere = (name: string) => isDeviceResource(name) && lookups.devices.classes.behind(name) !== undefined
-    return { test: node => insufficiencyOf(requests, node, isElsewhere) }
-  },
-  score: ({ info: { nonZero } }) => ({
-    score({ allocatable, nonZero: used }) {
-      let [sum, parts] = [0, 0]
-      for (const name of SCORED)
-        if (allocatable[name] > 0) {
-          sum += freeShare(used[name] + nonZero[name], allocatable[name])
-          parts++
-        }
-      return parts === 0 ? 0 : Math.floor(sum / parts)
+export type FitArgs = {
+  /** Extended resources, and the groups of such, that others look after: they are not compared. */
+  readonly ignoredResources?: readonly string[]
+  readonly ignoredResourceGroups?: readonly string[]
+  readonly scoringStrategy: ScoringStrategy
+}
+
+export function nodeResourcesFitWith({ ignoredResources = [], ignoredResourceGroups = [], scoringStrategy }: FitArgs): Plugin {
+  const [names, groups] = [new Set(ignoredResources), new Set(ignoredResourceGroups)]
+  const isIgnored = (name: string) =>
+    names.size + groups.size > 0 && isExtendedResourceName(name) && (names.has(name) || groups.has(name.split('/', 1)[0]!))
+  const scorerFor = strategyScorer(scoringStrategy)
+  return {
+    name: 'NodeResourcesFit',
+    isLocal: true,
+    weight: 1,
+    filter({ info: { requests }, lookups }) {
+      // Resources that devices stand for are looked after by another plugin, on nodes that do not have them themselves.
+      const isElsewhere = (name: string) => isDeviceResource(name) && lookups.devices.classes.behind(name) !== undefined
+      return { test: node => insufficiencyOf(requests, node, { isIgnored, isElsewhere }) }
     },
-  }),
-  queueingHints: {
-    'pod deleted': () => true,
-    'pod scaled down': (pod, event) =>
-      event.about === 'pod' &&
-      event.before !== undefined &&
-      event.after !== undefined &&
-      frees(pod, event.before.requests, event.after.requests),
-    'self scaled down': () => true,
-    'node added': (pod, event, context) => event.about === 'node' && fitsEmpty(requestsOf(pod).requests, event.after, context),
-    'node allocatable': (pod, event, context) => {
-      if (event.about !== 'node') return false
-      const { requests } = requestsOf(pod)
-      return fitsEmpty(requests, event.after, context) && grew(requests, event.before, event.after)
+    score: ({ info }) => ({ score: scorerFor(info) }),
+    queueingHints: {
+      'pod deleted': () => true,
+      'pod scaled down': (pod, event) =>
+        event.about === 'pod' &&
+        event.before !== undefined &&
+        event.after !== undefined &&
+        frees(pod, event.before.requests, event.after.requests),
+      'self scaled down': () => true,
+      'node added': (pod, event, context) =>
+        event.about === 'node' && fitsEmpty(requestsOf(pod).requests, event.after, { ...context, isIgnored }),
+      'node allocatable': (pod, event, context) => {
+        if (event.about !== 'node') return false
+        const { requests } = requestsOf(pod)
+        return fitsEmpty(requests, event.after, { ...context, isIgnored }) && grew(requests, event.before, event.after)
+      },
+      'deviceClass changed': (pod, _, { lookups }) =>
+        [...requestsOf(pod).requests.scalars.keys()].some(name => isDeviceResource(name) && lookups.devices.classes.behind(name)),
     },
-    'deviceClass changed': (pod, _, { lookups }) =>
-      [...requestsOf(pod).requests.scalars.keys()].some(name => isDeviceResource(name) && lookups.devices.classes.behind(name)),
-  },
+  }
+}
+
+export const nodeResourcesFit = nodeResourcesFitWith({ scoringStrategy: { type: 'LeastAllocated', resources: CPU_AND_MEMORY } })
+
+type Exceptions = {
+  readonly isIgnored: (name: string) => boolean
+  /** Whether a resource may be had even where the node has none. */
+  readonly isElsewhere: (name: string) => boolean
 }
 
 /** All that is missing on the node; undefined when the pod fits. */
 function insufficiencyOf(
   requests: Resources,
   { pods, requested, allocatable }: NodeInfo,
-  isElsewhere: (name: string) => boolean = () => false,
+  { isIgnored, isElsewhere }: Exceptions,
 ): Rejection | undefined {
   let reasons: string[] | undefined
   let isUnresolvable = false
@@ -62,6 +76,7 @@ function insufficiencyOf(
     if (requests[name] > 0 && requests[name] > allocatable[name] - requested[name])
       lacks(`Insufficient ${label}`, requests[name] > allocatable[name])
   for (const [name, amount] of requests.scalars) {
+    if (isIgnored(name)) continue
     const there = allocatable.scalars.get(name) ?? 0
     if (there === 0 && isElsewhere(name)) continue
     if (amount > 0 && amount > there - (requested.scalars.get(name) ?? 0)) lacks(`Insufficient ${name}`, amount > there)
@@ -69,21 +84,24 @@ function insufficiencyOf(
   return reasons && { reasons, isUnresolvable }
 }
 
-const SCORED = ['cpu', 'memory'] as const
 const COMPUTE = [
   ['cpu', 'cpu'],
   ['memory', 'memory'],
   ['ephemeralStorage', 'ephemeral-storage'],
 ] as const
 
-const freeShare = (used: number, capacity: number): number => (used > capacity ? 0 : Math.floor(((capacity - used) * MAX_SCORE) / capacity))
-
 /** Whether a node without pods would do. */
-function fitsEmpty(requests: Resources, node: Node | undefined, { lookups }: Pick<Cycle, 'lookups'>): boolean {
+function fitsEmpty(
+  requests: Resources,
+  node: Node | undefined,
+  { lookups, isIgnored }: Pick<Cycle, 'lookups'> & Pick<Exceptions, 'isIgnored'>,
+): boolean {
   if (!node) return false
   const empty = new NodeInfo('')
   empty.node = node
-  return insufficiencyOf(requests, empty, name => lookups.devices.classes.behind(name) !== undefined) === undefined
+  return (
+    insufficiencyOf(requests, empty, { isIgnored, isElsewhere: name => lookups.devices.classes.behind(name) !== undefined }) === undefined
+  )
 }
 
 /** Whether more of a requested resource became available. */

@@ -18,33 +18,50 @@ const SKEWED = unschedulable("node(s) didn't match pod topology spread constrain
 const UNLABELLED = unresolvable("node(s) didn't match pod topology spread constraints (missing required label)")
 const HOSTNAME = 'kubernetes.io/hostname'
 
-/** How pods of services and workloads are spread that say nothing about it. */
+export type TopologySpreadArgs = {
+  /** How pods of services and workloads are spread that say nothing about it; without these, as the system does. */
+  readonly defaultConstraints?: readonly TopologySpreadConstraint[]
+}
+
 const SYSTEM_DEFAULTS: readonly TopologySpreadConstraint[] = [
   { topologyKey: HOSTNAME, whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 3 },
   { topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 5 },
 ]
 
-export const podTopologySpread: Plugin = {
-  name: 'PodTopologySpread',
-  weight: 2,
-  filter(cycle) {
-    const constraints = constraintsOf(cycle.pod, 'DoNotSchedule')
-    return constraints.length === 0 ? undefined : spreadFilter(cycle, constraints)
-  },
-  score: spreadScorer,
-  queueingHints: {
-    'pod added': (pod, event) => event.about === 'pod' && isCounted(pod, event.after),
-    'pod deleted': (pod, event) => event.about === 'pod' && isCounted(pod, event.before),
-    'pod labels': (pod, event) =>
-      event.about === 'pod' && event.after?.namespace === pod.metadata.namespace && changesCount(pod, event.before, event.after),
-    'self labels': (pod, event) => event.about === 'self' && changesCount(pod, event.before?.metadata, event.after?.metadata),
-    'self tolerations': pod => constraintsOf(pod, 'DoNotSchedule').some(({ honorsTaints }) => honorsTaints),
-    'node added': (pod, event) => nodeMatters(pod, event),
-    'node deleted': (pod, event) => nodeMatters(pod, event),
-    'node labels': (pod, event) => nodeMatters(pod, event),
-    'node taints': (pod, event) => nodeMatters(pod, event),
-  },
+export function podTopologySpreadWith({ defaultConstraints }: TopologySpreadArgs): Plugin {
+  const defaults: Defaults = { constraints: defaultConstraints ?? SYSTEM_DEFAULTS, isSystem: defaultConstraints === undefined }
+  /** The constraints that decide whether the pod can be on a node. */
+  const required = (pod: Pod, { lookups }: Pick<Cycle, 'lookups'>) => constraintsFor(pod, 'DoNotSchedule', { defaults, lookups })
+  return {
+    name: 'PodTopologySpread',
+    weight: 2,
+    filter(cycle) {
+      const constraints = required(cycle.pod, cycle)
+      return constraints.length === 0 ? undefined : spreadFilter(cycle, constraints)
+    },
+    score: (cycle, nodes) => spreadScorer(cycle, nodes, defaults),
+    queueingHints: {
+      'pod added': (pod, event, context) => event.about === 'pod' && isCounted(pod, event.after, required(pod, context)),
+      'pod deleted': (pod, event, context) => event.about === 'pod' && isCounted(pod, event.before, required(pod, context)),
+      'pod labels': (pod, event, context) =>
+        event.about === 'pod' &&
+        event.after?.namespace === pod.metadata.namespace &&
+        changesCount(required(pod, context), event.before, event.after),
+      'self labels': (pod, event, context) =>
+        event.about === 'self' && changesCount(required(pod, context), event.before?.metadata, event.after?.metadata),
+      'self tolerations': (pod, _, context) => required(pod, context).some(({ honorsTaints }) => honorsTaints),
+      'node added': (pod, event, context) => nodeMatters(required(pod, context), event),
+      'node deleted': (pod, event, context) => nodeMatters(required(pod, context), event),
+      'node labels': (pod, event, context) => nodeMatters(required(pod, context), event),
+      'node taints': (pod, event, context) => nodeMatters(required(pod, context), event),
+    },
+  }
 }
+
+export const podTopologySpread = podTopologySpreadWith({})
+
+/** `isSystem`: nodes need not have all topology keys, so that those without zone are still spread over. */
+type Defaults = { readonly constraints: readonly TopologySpreadConstraint[]; readonly isSystem: boolean }
 
 type Constraint = {
   readonly maxSkew: number
@@ -87,6 +104,18 @@ const constraintOf = (
   honorsAffinity: nodeAffinityPolicy !== 'Ignore',
   honorsTaints: nodeTaintsPolicy === 'Honor',
 })
+
+/** The constraints of a pod, or the default ones if it has none at all. */
+function constraintsFor(
+  pod: Pod,
+  action: Action,
+  { defaults, lookups }: { readonly defaults: Defaults; readonly lookups: Lookups },
+): Constraint[] {
+  if (pod.spec.topologySpreadConstraints?.length) return constraintsOf(pod, action)
+  const applied = defaults.constraints.filter(({ whenUnsatisfiable }) => whenUnsatisfiable === action)
+  const selector = applied.length === 0 ? undefined : defaultSelectorOf(pod, lookups)
+  return selector ? applied.map(constraint => constraintOf(constraint, selector.selector, selector.terms)) : []
+}
 
 /** The pods that belong together with one: those of its services and of the workload that controls it. Undefined when that is nothing. */
 function defaultSelectorOf({ metadata }: Pod, lookups: Lookups): { readonly selector: Selector; readonly terms: LabelTerms } | undefined {
@@ -189,22 +218,22 @@ function filterOver(spread: Spread): NodeFilter {
 }
 
 /** The fewer pods of its kind are near, the better; domains count by their number, so that few zones weigh as much as many nodes. */
-function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly NodeInfo[]): NodeScorer | undefined {
-  const isOwn = (pod.spec.topologySpreadConstraints?.length ?? 0) > 0
-  const constraints = isOwn ? constraintsOf(pod, 'ScheduleAnyway') : defaultConstraints(pod, lookups)
+function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly NodeInfo[], defaults: Defaults): NodeScorer | undefined {
+  const constraints = constraintsFor(pod, 'ScheduleAnyway', { defaults, lookups })
+  // A node without zone is still one of many nodes, but only as long as nobody has asked for zones.
+  const needsAllKeys = !defaults.isSystem || (pod.spec.topologySpreadConstraints?.length ?? 0) > 0
   if (constraints.length === 0) return undefined
   const ignored = new Set<NodeInfo>()
-  // A node without zone is still one of many nodes, but only as long as nobody has asked for zones.
-  if (isOwn) for (const node of nodes) if (!hasAllKeys(node.labels, constraints)) ignored.add(node)
+  if (needsAllKeys) for (const node of nodes) if (!hasAllKeys(node.labels, constraints)) ignored.add(node)
   const includes = inclusionFor(pod)
   const { namespace } = info
   const parts = constraints.map(constraint => {
     const { topologyKey, maxSkew } = constraint
     const isHost = topologyKey === HOSTNAME
-    const isLookedAt = (node: NodeInfo) => isHost || ((!isOwn || hasAllKeys(node.labels, constraints)) && includes(constraint, node))
+    const isLookedAt = (node: NodeInfo) => isHost || ((!needsAllKeys || hasAllKeys(node.labels, constraints)) && includes(constraint, node))
     const domainOf = (node: NodeInfo) => (isHost ? node.name : (node.labels[topologyKey] ?? ''))
     const found = cluster.answers.to({
-      key: spreadKey(`${isOwn} ${topologyKey}`, pod, isOwn ? [constraint, ...constraints] : [constraint]),
+      key: spreadKey(`${needsAllKeys} ${topologyKey}`, pod, needsAllKeys ? [constraint, ...constraints] : [constraint]),
       answer() {
         const found = new Map<string, number>()
         for (const group of cluster.groupsIn([namespace]))
@@ -251,25 +280,15 @@ function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly No
   }
 }
 
-function defaultConstraints(pod: Pod, lookups: Lookups): Constraint[] {
-  const selector = defaultSelectorOf(pod, lookups)
-  return selector ? SYSTEM_DEFAULTS.map(constraint => constraintOf(constraint, selector.selector, selector.terms)) : []
-}
-
-const isCounted = (pod: Pod, other: PodInfo | undefined): boolean =>
-  other !== undefined &&
-  other.namespace === pod.metadata.namespace &&
-  constraintsOf(pod, 'DoNotSchedule').some(({ selector }) => selector.matches(other.labels))
+const isCounted = (pod: Pod, other: PodInfo | undefined, constraints: readonly Constraint[]): boolean =>
+  other !== undefined && other.namespace === pod.metadata.namespace && constraints.some(({ selector }) => selector.matches(other.labels))
 
 type Labelled = { readonly labels?: Labels }
-const changesCount = (pod: Pod, before: Labelled | undefined, after: Labelled | undefined): boolean =>
-  constraintsOf(pod, 'DoNotSchedule').some(
-    ({ selector }) => selector.matches(before?.labels ?? {}) !== selector.matches(after?.labels ?? {}),
-  )
+const changesCount = (constraints: readonly Constraint[], before: Labelled | undefined, after: Labelled | undefined): boolean =>
+  constraints.some(({ selector }) => selector.matches(before?.labels ?? {}) !== selector.matches(after?.labels ?? {}))
 
-function nodeMatters(pod: Pod, event: ClusterEvent): boolean {
+function nodeMatters(constraints: readonly Constraint[], event: ClusterEvent): boolean {
   if (event.about !== 'node') return false
-  const constraints = constraintsOf(pod, 'DoNotSchedule')
   const { before, after } = event
   const [old, now] = [before?.metadata.labels ?? {}, after?.metadata.labels ?? {}]
   const [wasCounted, isNowCounted] = [

@@ -4,7 +4,10 @@ import type { Plugin } from '../plugin.ts'
 
 export const schedulingGates: Plugin = {
   name: 'SchedulingGates',
+  gate: hasSchedulingGates,
   queueingHints: { 'self gates': () => true },
 }
 
-export const hasSchedulingGates = ({ spec }: Pod): boolean => (spec.schedulingGates?.length ?? 0) > 0
+function hasSchedulingGates({ spec }: Pod): boolean {
+  return (spec.schedulingGates?.length ?? 0) > 0
+}

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
 import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults, type World } from '../../../test/kits/scheduler.ts'
-import { volumeBinding } from './volume-binding.ts'
+import { volumeBinding, volumeBindingWith } from './volume-binding.ts'
 
 const using = (...claims: string[]) =>
   podOf({ spec: { volumes: claims.map(claimName => ({ name: claimName, persistentVolumeClaim: { claimName } })) } })
@@ -105,6 +105,12 @@ test('nodes whose volumes fit less tightly are better', () => {
   const cycle = cycleOf(using('c'), cluster(), { claims: { c: claim('c') }, volumes, classes: NOBODY })
   filterResults(volumeBinding, cycle)
   assert.deepEqual(scoreResults(volumeBinding, cycle), { a: 50, b: 75 })
+  const shape = [
+    { utilization: 0, score: 0 },
+    { utilization: 50, score: 10 },
+  ]
+  assert.deepEqual(scoreResults(volumeBindingWith({ bindTimeoutMs: 1000, shape }), cycle), { a: 100, b: 50 })
+  assert.equal(scoreResults(volumeBindingWith({ bindTimeoutMs: 1000, shape: undefined }), cycle), undefined)
 })
 
 test('a volume that was assumed for a pod is not available to others until it is released', async () => {

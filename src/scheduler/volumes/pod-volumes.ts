@@ -169,8 +169,8 @@ function volumeOn(node: NodeInfo, { meant, free, taken }: Pick<Waiting, 'meant' 
   return free.find(isGood)?.volume
 }
 
-/** How well the storage is used, from 0 to 100: the more of it is left, the better. Volumes that are there count before those to be made. */
-export function storageScore(choice: Choice): number {
+/** How well the storage is used, from 0 to 100, by the score of a utilization. Volumes that are there count before those to be made. */
+export function storageScore(choice: Choice, scoreAt: (utilization: number) => number): number {
   if ('reasons' in choice) return 0
   const byClass = new Map<string, { requested: bigint; capacity: bigint }>()
   const of = (claim: Claim) => {
@@ -194,6 +194,6 @@ export function storageScore(choice: Choice): number {
   if (byClass.size === 0) return 0
   let total = 0
   for (const { requested, capacity } of byClass.values())
-    total += capacity === 0n || requested > capacity ? 0 : 100 - Number((requested * 100n) / capacity)
+    total += scoreAt(capacity === 0n || requested > capacity ? 100 : Number((requested * 100n) / capacity))
   return Math.round(total / byClass.size)
 }

@@ -16,8 +16,6 @@ import type { NodeInfo } from '../node-info.ts'
 import type { Reservation } from '../plugin.ts'
 import type { Choice } from './pod-volumes.ts'
 
-/** How long a pod waits for its volumes before another node is looked for. */
-const TIMEOUT_MS = 600_000
 /** How often it is looked again where no change says that it is worth it. */
 const LOOK_AGAIN_MS = 30_000
 
@@ -26,9 +24,14 @@ type Parts = {
   readonly node: () => NodeInfo | undefined
   readonly nodeName: string
   readonly volumes: Volumes
+  /** How long the pod waits for its volumes before another node is looked for. */
+  readonly timeoutMs: number
 }
 
-export function reserveVolumes(choice: Exclude<Choice, { reasons: unknown }>, { pod, node, nodeName, volumes }: Parts): Reservation {
+export function reserveVolumes(
+  choice: Exclude<Choice, { reasons: unknown }>,
+  { pod, node, nodeName, volumes, timeoutMs }: Parts,
+): Reservation {
   const bindings = choice.bindings.map(({ claim, volume }) => ({
     claim,
     name: volume.metadata.name ?? '',
@@ -45,7 +48,7 @@ export function reserveVolumes(choice: Exclude<Choice, { reasons: unknown }>, { 
   for (const claim of changedClaims) volumes.assumeClaim(claim)
   let begun: number | undefined
 
-  function release(): void {
+  function withdraw(): void {
     for (const volume of changedVolumes) volumes.forgetVolume(volume)
     for (const claim of changedClaims) volumes.forgetClaim(claim)
     for (const key of keys) if (volumes.waiting.get(key) === pod) volumes.waiting.delete(key)
@@ -92,10 +95,10 @@ export function reserveVolumes(choice: Exclude<Choice, { reasons: unknown }>, { 
         for (const volume of changedVolumes) await volumes.writeVolume(volume)
         for (const claim of changedClaims) await volumes.writeClaim(claim)
       }
-      const left = begun + TIMEOUT_MS - volumes.now()
+      const left = begun + timeoutMs - volumes.now()
       try {
         if (isBound()) {
-          release()
+          withdraw()
           return undefined
         }
         if (left <= 0) throw new Error('context deadline exceeded')
@@ -104,8 +107,9 @@ export function reserveVolumes(choice: Exclude<Choice, { reasons: unknown }>, { 
       }
       return Math.min(left, LOOK_AGAIN_MS)
     },
+    withdraw,
     async release() {
-      release()
+      withdraw()
     },
   }
 }

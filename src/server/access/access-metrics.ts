@@ -1,7 +1,9 @@
 /** Metrics of webhooks and files that decide about access, under kube-apiserver's names. */
 import type { WebhookObserver } from '../../authz/webhook-authorizer.ts'
-import { type Family, Histogram } from '../../lib/exposition.ts'
+import { Counts } from '../../lib/counts.ts'
+import { type Family, Histogram, type Labels } from '../../lib/exposition.ts'
 import { ReloadMetrics } from '../files/reload-metrics.ts'
+import { KeySetMetrics } from './key-set-metrics.ts'
 
 const HOUR = 3600
 const DAY = 24 * HOUR
@@ -34,6 +36,7 @@ export class AccessMetrics implements WebhookObserver {
   readonly #decisions = new Counts()
   readonly #certificates = new Histogram(REMAINING)
   readonly #durations = new Map<string, { readonly labels: Labels; readonly histogram: Histogram }>()
+  readonly keySets = new KeySetMetrics()
   /** Files that configure authentication and authorization. */
   readonly reloads: Readonly<Record<ConfigurationName, ReloadMetrics>> = {
     authentication: new ReloadMetrics('authentication', 'the authentication configuration'),
@@ -104,29 +107,9 @@ export class AccessMetrics implements WebhookObserver {
       },
       ...this.reloads.authentication.families(),
       ...this.reloads.authorization.families(),
+      ...this.keySets.families(),
     ]
   }
 }
 
-type Labels = Readonly<Record<string, string>>
 const keyOf = (labels: Labels) => Object.values(labels).join('\n')
-
-class Counts {
-  readonly #counts = new Map<string, { readonly labels: Labels; count: number }>()
-
-  add(labels: Labels): void {
-    this.of(labels).count++
-  }
-
-  /** The counter for a combination of labels, for callers that count often. */
-  of(labels: Labels): { count: number } {
-    const key = keyOf(labels)
-    let known = this.#counts.get(key)
-    if (!known) this.#counts.set(key, (known = { labels, count: 0 }))
-    return known
-  }
-
-  get samples(): (readonly [Labels, number])[] {
-    return [...this.#counts.values()].filter(({ count }) => count > 0).map(({ labels, count }) => [labels, count] as const)
-  }
-}

@@ -1,5 +1,7 @@
 /** Authorization: the configured modes, over the stored roles. */
+import { readFileSync } from 'node:fs'
 import type { May, ReasonAgainst, RefusalOf, Roles } from '../../admission/permission.ts'
+import { abacAuthorizer, type Policy, PolicyError, readPolicies } from '../../authz/abac.ts'
 import { type Authorizer, forbidden, type RuleResolver } from '../../authz/authorizer.ts'
 import { alwaysAllow, alwaysDeny, counted, inTurn, type NamedAuthorizer } from '../../authz/modes.ts'
 import { NodeGraph } from '../../authz/node/graph.ts'
@@ -9,8 +11,9 @@ import { bindingsThatPermit, rbacAuthorizer, rulesOf, rulesOfUser } from '../../
 import type { Binding } from '../../authz/role-index.ts'
 import type { Change } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
+import type { Log } from '../../http/observability/log.ts'
 import type { Attributes } from '../../schema/access.ts'
-import type { AUTHORIZATION_MODES } from '../config.ts'
+import { type AUTHORIZATION_MODES, ConfigError } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 import type { AccessMetrics } from './access-metrics.ts'
 import { ensureClusterRoles, ensureNamespaceRoles, openRoleIndex } from './roles.ts'
@@ -24,8 +27,8 @@ export interface Authorization {
   readonly roles: Roles
   /** The bindings that permit a request. */
   readonly permittedBy: (attributes: Attributes) => Promise<readonly Binding[]>
-  /** Creates the bootstrap roles of the cluster. Runs before anything is served. */
-  prepare(): Promise<void>
+  /** Creates the bootstrap roles of the cluster, unless they are there. Runs before anything is served. */
+  prepare(state: { readonly isPrepared: boolean }): Promise<void>
   /** Creates the bootstrap roles of namespaces, which exist by now. */
   start(): Promise<void>
 }
@@ -56,8 +59,10 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
   const { groupDomain } = config
   const { index: roles, synced } = openRoleIndex(context)
   const syncing = [synced]
+  const policies = config.authorizationPolicyFile === undefined ? [] : policiesIn(config.authorizationPolicyFile, log)
   const byMode: Readonly<Record<Exclude<(typeof AUTHORIZATION_MODES)[number], 'Webhook'>, () => NamedAuthorizer>> = {
     RBAC: () => rbacAuthorizer(roles, groupDomain),
+    ABAC: () => abacAuthorizer(policies),
     AlwaysAllow: () => alwaysAllow,
     AlwaysDeny: () => alwaysDeny,
     Node: () => {
@@ -70,8 +75,15 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
   const authorizer =
     config.authorizationConfig === undefined && !config.authorizationMode.includes('Webhook')
       ? inTurn(config.authorizationMode.map(mode => plain(mode as keyof typeof byMode)))
-      : (await import('./configured-authorizers.ts')).configuredAuthorizers({ config, plain, metrics, log, signal })
-  const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain }
+      : (await import('./configured-authorizers.ts')).configuredAuthorizers({
+          config,
+          plain,
+          metrics,
+          dial: context.egress.controlplane,
+          log,
+          signal,
+        })
+  const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain, gate }
   return {
     authorizer,
     may: async (user, attributes) => (await authorizer.authorize(user, attributes, NEVER_CANCELLED)).verdict === 'allow',
@@ -88,10 +100,22 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
       referred: ({ kind, name }, namespace) => rulesOf(roles, { roleRef: { apiGroup: '', kind, name }, namespace })?.all,
     },
     permittedBy: attributes => bindingsThatPermit(roles, attributes),
-    async prepare() {
+    async prepare({ isPrepared }) {
       await Promise.all(syncing)
-      await ensureClusterRoles(ensuring)
+      if (!isPrepared) await ensureClusterRoles(ensuring)
     },
     start: () => ensureNamespaceRoles(ensuring),
+  }
+}
+
+/** The policies of the mode ABAC. Throws ConfigError. */
+function policiesIn(file: string, log: Log): readonly Policy[] {
+  try {
+    const { policies, hasUnversioned } = readPolicies(readFileSync(file, 'utf8'), file)
+    if (hasUnversioned) log.warn({ file }, 'the authorization policy file contains unversioned rules')
+    return policies
+  } catch (error) {
+    if (error instanceof PolicyError) throw new ConfigError(error.message)
+    throw new ConfigError(`--authorization-policy-file: ${(error as Error).message}`)
   }
 }

@@ -7,7 +7,9 @@ import { type WebhookSettings, webhookAuthorizer } from '../../authz/webhook-aut
 import { ConfigurationError, readConfiguration } from '../../codec/configuration-document.ts'
 import { withoutQuoted } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
+import { wallMs } from '../../lib/environment.ts'
 import { aggregate } from '../../lib/go-text.ts'
+import type { Dial } from '../../transport/egress.ts'
 import { postReview, type WebhookEndpoint } from '../../transport/review-call.ts'
 import { WebhookTransport } from '../../transport/webhook-transport.ts'
 import { type Config, ConfigError } from '../config.ts'
@@ -22,6 +24,8 @@ export type ConfiguredParts = {
   /** Creates the authorizer of a mode other than Webhook. */
   readonly plain: (type: PlainType) => NamedAuthorizer
   readonly metrics: AccessMetrics
+  /** Opens connections to webhooks, where they are not direct. */
+  readonly dial: Dial | undefined
   readonly log: Log
   readonly signal: AbortSignal
 }
@@ -31,8 +35,8 @@ const REVIEWS_PATH = '/apis/authorization.k8s.io'
 
 /** The authorizers in their order. Those of a file follow its changes; an invalid file changes nothing. Throws ConfigError. */
 export function configuredAuthorizers(parts: ConfiguredParts): Chain {
-  const { config, metrics, log, signal } = parts
-  const transport = new WebhookTransport()
+  const { config, dial, metrics, log, signal } = parts
+  const transport = new WebhookTransport({ dial })
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const plain = new Map<PlainType, NamedAuthorizer>()
   const make = (configured: ConfiguredAuthorizer): NamedAuthorizer => {
@@ -58,7 +62,7 @@ export function configuredAuthorizers(parts: ConfiguredParts): Chain {
     const missing = [...kept].filter(type => !authorizers.some(authorizer => authorizer.type === type)).sort()
     if (missing.length > 0) throw new ConfigError(`missing required types: [${missing.join(' ')}]`)
     current = inTurn(authorizers.map(make))
-    reloads.reloaded('success', Date.now() / 1000)
+    reloads.reloaded('success', wallMs() / 1000)
     reloads.uses(text)
     log.info({ file }, 'the authorization configuration was read again')
   }
@@ -66,7 +70,7 @@ export function configuredAuthorizers(parts: ConfiguredParts): Chain {
     text,
     take: reload,
     failed(error) {
-      reloads.reloaded('failure', Date.now() / 1000)
+      reloads.reloaded('failure', wallMs() / 1000)
       log.error({ file, error }, 'the authorization configuration could not be read again; the one known before is kept')
     },
   })
@@ -126,7 +130,7 @@ function webhookOf(
     settings,
     post: (review, signal) => postReview(review, { endpoint, transport, timeoutMs, signal }),
     observer: metrics,
-    now: Date.now,
+    now: wallMs,
     warn: message => log.warn({}, withoutQuoted(message)),
   })
 }

@@ -1,20 +1,23 @@
 /** Fetches documents of other servers over HTTPS, within limits of time and size. */
 import { get } from 'node:https'
 import type { Fetch } from '../../authn/remote-keys.ts'
+import { timeoutSignal } from '../../lib/environment.ts'
+import type { Dial } from '../../transport/egress.ts'
 import { trustingAgent } from '../../transport/trusting-agent.ts'
 
 const MAX_MS = 30_000
 const MAX_BYTES = 1024 * 1024
 
-/** Trusts the given authorities, or those that Node trusts. Redirects are not followed. */
-export function httpsFetch(ca: string | undefined): Fetch {
+/** Trusts the given authorities, or those that Node trusts. Redirects are not followed. Connections are direct unless there is a `dial`. */
+export function httpsFetch(ca: string | undefined, dial?: Dial): Fetch {
   return url =>
     new Promise((resolve, reject) => {
       const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
       const trust = { host, ca: ca ?? '', servername: '', skipsVerification: false }
       const options = {
         timeout: MAX_MS,
-        signal: AbortSignal.timeout(MAX_MS),
+        signal: timeoutSignal(MAX_MS),
+        ...(dial && { dial }),
         agent: trustingAgent(trust, { keepAlive: false }),
       }
       const request = get(url, options, answer => {

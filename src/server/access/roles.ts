@@ -1,6 +1,5 @@
 /** The roles of a server: the index behind authorization, and the bootstrap roles. */
 
-import { randomUUID } from 'node:crypto'
 import { type BootstrapObject, clusterPolicy, namespacePolicy } from '../../authz/bootstrap/policy.ts'
 import { missingFromBinding, missingFromRole } from '../../authz/bootstrap/reconcile.ts'
 import { ROLE_RESOURCES, RoleIndex, type RoleResource } from '../../authz/role-index.ts'
@@ -11,6 +10,7 @@ import { ClusterRole } from '../../kinds/rbac/clusterrole.ts'
 import { ClusterRoleBinding } from '../../kinds/rbac/clusterrolebinding.ts'
 import { Role } from '../../kinds/rbac/role.ts'
 import { RoleBinding } from '../../kinds/rbac/rolebinding.ts'
+import { newUuid } from '../../lib/environment.ts'
 import { type Seed, seed } from '../../registry/seed.ts'
 import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
@@ -36,10 +36,16 @@ export function openRoleIndex({ clientFor, signal }: Pick<ServerContext, 'client
   return { index, synced: Promise.all(watching).then(() => {}) }
 }
 
-export type Ensuring = { readonly client: Client; readonly caches: Caches; readonly groupDomain: string }
+export type Ensuring = {
+  readonly client: Client
+  readonly caches: Caches
+  readonly groupDomain: string
+  readonly gate?: (name: string) => boolean
+}
 
 /** Creates missing roles and bindings of the cluster, and adds missing rules to existing ones. */
-export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> => ensureAll(clusterPolicy(ensuring.groupDomain), ensuring)
+export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> =>
+  ensureAll(clusterPolicy(ensuring.groupDomain, ensuring.gate), ensuring)
 
 /** The same in namespaces, which exist by now. */
 export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> => ensureAll(namespacePolicy(ensuring.groupDomain), ensuring)
@@ -54,7 +60,7 @@ async function ensureAll(policy: Iterable<BootstrapObject>, { client, caches }: 
     if (stored) changes.push(complete(object, stored, client.of(resource)))
     else seeds.push({ resource, object })
   }
-  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }), ...changes])
+  await Promise.all([seed(seeds, { caches, newUid: newUuid, now: client.now, manager: client.identity.manager }), ...changes])
 }
 
 /** Adds the missing parts of an object. */

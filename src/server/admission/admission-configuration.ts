@@ -16,6 +16,7 @@ import { policyConfiguration } from '../../admission/policies/configuration.ts'
 import type { CallParts } from '../../admission/webhooks/call.ts'
 import { webhookConfiguration } from '../../admission/webhooks/configuration.ts'
 import { ConfigurationError, configurationOf, fieldsOf, readDocument } from '../../codec/configuration-document.ts'
+import { wallMs } from '../../lib/environment.ts'
 import { aggregate } from '../../lib/go-text.ts'
 import { isObject, type JsonObject } from '../../lib/json-value.ts'
 import { type AnyType, atomic, message, raw, string } from '../../schema/types.ts'
@@ -82,7 +83,7 @@ export function readAdmissionSettings(
       throw error
     }
   }
-  const credentials = (kubeconfig: string | undefined) => (kubeconfig ? credentialsOfKubeconfig(kubeconfig, Date.now) : undefined)
+  const credentials = (kubeconfig: string | undefined) => (kubeconfig ? credentialsOfKubeconfig(kubeconfig, wallMs) : undefined)
   const [mutating, validating] = [
     settingsOf(webhookConfiguration('MutatingAdmissionWebhook')),
     settingsOf(webhookConfiguration('ValidatingAdmissionWebhook')),

@@ -8,6 +8,7 @@ const DYNAMIC = ['MutatingAdmissionPolicy', 'MutatingAdmissionWebhook', 'Validat
 )
 const parts = {
   groupDomain: 'k8s.io',
+  gate: () => false,
   randomSuffix: () => 'x',
   reader: { get: () => undefined, list: () => [] },
   dynamic: DYNAMIC,
@@ -27,7 +28,7 @@ test('plugins keep their order, and the one that protects roles cannot be left o
   assert.throws(() => namesOn({ disableAdmissionPlugins: ['RoleEscalation'] }), /there is no plugin "RoleEscalation"/)
 })
 
-test('every plugin of Kubernetes 1.37 is known, and enabling one without effect causes a warning', () => {
+test('every plugin of Kubernetes 1.37 is known, and enabling a deprecated one causes a warning', () => {
   const warnings: string[] = []
   const warn = (message: string) => warnings.push(message)
   const given = {
@@ -38,7 +39,6 @@ test('every plugin of Kubernetes 1.37 is known, and enabling one without effect 
   admissionPlugins(given, { ...(parts as object), warn } as never)
   assert.deepEqual(warnings, [
     'AlwaysAdmit admission controller is deprecated. Please remove this controller from your configuration files and scripts.',
-    'the admission plugin PodGroupProtection has nothing to do: this version does not have what it protects',
   ])
   admissionPlugins({ ...DEFAULTS, disableAdmissionPlugins: ALL_PLUGINS }, { ...(parts as object), warn } as never)
 })
@@ -47,8 +47,8 @@ test('plugins are on by default and in the order of kube-apiserver 1.37', () => 
   const off = `AlwaysAdmit NamespaceAutoProvision NamespaceExists LimitPodHardAntiAffinityTopology NodeRestriction AlwaysPullImages
     ImagePolicyWebhook PodNodeSelector PodTolerationRestriction EventRateLimit ExtendedResourceToleration
     OwnerReferencesPermissionEnforcement DenyServiceExternalIPs AlwaysDeny`.split(/\s+/)
-  // The first has nothing to protect; the others are done by the kinds themselves in kube-apiserver.
-  const expected = ALL_PLUGINS.filter(name => !off.includes(name) && name !== 'PodGroupProtection')
+  // The added ones are done by the kinds themselves in kube-apiserver.
+  const expected = ALL_PLUGINS.filter(name => !off.includes(name))
   const added = ['PolicyParamsAccess', 'RoleEscalation', 'LocalAddressPermission', 'ResourceClaimStatus', 'PodCertificateSigning']
   assert.deepEqual(
     namesOn({}).filter(name => !added.includes(name)),
@@ -58,7 +58,7 @@ test('plugins are on by default and in the order of kube-apiserver 1.37', () => 
   const all = admissionPlugins({ ...DEFAULTS, enableAdmissionPlugins: ALL_PLUGINS }, { ...(parts as object), settings, warn() {} } as never)
   assert.deepEqual(
     all.map(({ name }) => name).filter(name => !added.includes(name)),
-    ALL_PLUGINS.filter(name => name !== 'PodGroupProtection'),
+    ALL_PLUGINS,
   )
 })
 

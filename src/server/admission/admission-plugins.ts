@@ -22,6 +22,7 @@ import { nodeDeclaredFeatureValidator } from '../../admission/plugins/node-decla
 import { nodeRestriction } from '../../admission/plugins/node-restriction.ts'
 import { ownerReferencesPermissionEnforcement } from '../../admission/plugins/owner-references-permission-enforcement.ts'
 import { persistentVolumeClaimResize } from '../../admission/plugins/persistent-volume-claim-resize.ts'
+import { podGroupProtection } from '../../admission/plugins/pod-group-protection.ts'
 import { podNodeSelector } from '../../admission/plugins/pod-node-selector.ts'
 import { podResizeValidator } from '../../admission/plugins/pod-resize-validator.ts'
 import { podSecurity } from '../../admission/plugins/pod-security/pod-security.ts'
@@ -43,6 +44,7 @@ import {
 import { storageObjectInUseProtection } from '../../admission/plugins/storage-object-in-use-protection.ts'
 import { taintNodesByCondition } from '../../admission/plugins/taint-nodes-by-condition.ts'
 import type { Reader } from '../../admission/reader.ts'
+import { monotonicMs, startTimer, wallMs } from '../../lib/environment.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { postReview } from '../../transport/review-call.ts'
@@ -56,6 +58,8 @@ export type PluginParts = {
   /** Creates a namespace in the name of the server. */
   readonly createNamespace: (name: string) => Promise<unknown>
   readonly groupDomain: string
+  /** Whether a feature gate is on. */
+  readonly gate: (name: string) => boolean
   readonly randomSuffix: () => string
   readonly may: May
   readonly reasonAgainst: ReasonAgainst
@@ -68,7 +72,7 @@ export type PluginParts = {
   readonly quota: Omit<ResourceQuotaParts, 'reader' | 'limited'>
   readonly settings?: AdmissionSettings
   readonly transport: WebhookTransport
-  /** Called for plugins that are enabled and have no effect. */
+  /** Called for plugins that are deprecated. */
   readonly warn: (message: string) => void
 }
 
@@ -115,9 +119,6 @@ export const PLUGINS = [
   'AlwaysDeny',
 ] as const
 type PluginName = (typeof PLUGINS)[number]
-
-/** It protects PodGroups, which this version does not have. */
-const WITHOUT_EFFECT: readonly string[] = ['PodGroupProtection'] satisfies PluginName[]
 
 /** Plugins that Kubernetes advises against. */
 const DEPRECATED: readonly string[] = ['AlwaysAdmit', 'AlwaysDeny'] satisfies PluginName[]
@@ -189,7 +190,6 @@ export function admissionPlugins(config: Config, parts: PluginParts): readonly P
   const { may, refusalOf, roles, reader, resourceOf, groupDomain, warn, settings } = parts
   const isOn = chosenPlugins(config)
   for (const name of config.enableAdmissionPlugins) {
-    if (WITHOUT_EFFECT.includes(name)) warn(`the admission plugin ${name} has nothing to do: this version does not have what it protects`)
     if (DEPRECATED.includes(name))
       warn(`${name} admission controller is deprecated. Please remove this controller from your configuration files and scripts.`)
   }
@@ -214,6 +214,7 @@ const allPlugins = ({
   reader,
   namespace,
   groupDomain,
+  gate,
   randomSuffix,
   may,
   reasonAgainst,
@@ -230,20 +231,21 @@ const allPlugins = ({
   namespaceExists(namespace),
   limitPodHardAntiAffinityTopology,
   limitRanger(reader),
-  serviceAccount({ reader, randomSuffix, pause: () => new Promise(resolve => setTimeout(resolve, LOOK_AGAIN_MS)) }),
+  serviceAccount({ reader, randomSuffix, pause: () => new Promise(resolve => startTimer(resolve, LOOK_AGAIN_MS)) }),
   nodeRestriction({ reader, may, groupDomain }),
   taintNodesByCondition,
   alwaysPullImages,
   ...(settings.imagePolicy ? [imagePolicy(settings.imagePolicy, { transport, groupDomain })] : []),
   podSecurity({ reader, namespace, configuration: settings.podSecurity }),
   podNodeSelector({ namespace, selectors: settings.podNodeSelector }),
-  priority(reader, groupDomain),
+  priority(reader, groupDomain, gate),
   defaultTolerationSeconds(tolerationSeconds),
   podTolerationRestriction({ namespace, cluster: settings.podTolerationRestriction }),
-  ...(settings.eventLimits ? [eventRateLimit(settings.eventLimits, () => performance.now())] : []),
+  ...(settings.eventLimits ? [eventRateLimit(settings.eventLimits, monotonicMs)] : []),
   extendedResourceToleration,
   defaultStorageClass(reader, groupDomain),
   storageObjectInUseProtection(groupDomain),
+  podGroupProtection(groupDomain, gate),
   ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf }),
   persistentVolumeClaimResize(reader, groupDomain),
   runtimeClass(reader, groupDomain),
@@ -267,7 +269,7 @@ const imagePolicy = (
   imagePolicyWebhook({
     settings,
     groupDomain,
-    now: Date.now,
+    now: wallMs,
     post: (review, signal) => postReview(review, { endpoint, transport, timeoutMs: IMAGE_REVIEW_MS, pauseMs: settings.retryMs, signal }),
   })
 const IMAGE_REVIEW_MS = 30_000

@@ -1,10 +1,10 @@
 /** The admission chain of a server: built-in plugins, and the policies and webhooks that clients or files configure. */
-import { randomUUID } from 'node:crypto'
 import { type Admission, pluginChain } from '../../admission/plugin.ts'
 import type { Reader } from '../../admission/reader.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { withoutQuoted } from '../../http/observability/failure-text.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
+import { newUuid } from '../../lib/environment.ts'
 import { randomSuffix } from '../../lib/safe-text.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { WebhookTransport } from '../../transport/webhook-transport.ts'
@@ -13,7 +13,6 @@ import type { ServerContext } from '../context.ts'
 import type { AdmissionSettings } from './admission-configuration.ts'
 import { AdmissionMetrics } from './admission-metrics.ts'
 import { admissionPlugins, type PluginParts } from './admission-plugins.ts'
-import { dynamicAdmission } from './policies-and-webhooks.ts'
 
 export type AdmissionParts = {
   readonly settings: AdmissionSettings
@@ -31,13 +30,15 @@ export async function openAdmission(
   const { groupDomain } = config
   const client = clientFor(serverIdentity())
   const metrics = new AdmissionMetrics(log)
-  const transport = new WebhookTransport()
+  const transport = new WebhookTransport({ dial: context.egress.controlplane })
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const { manifestFolders } = settings
   const manifests = manifestFolders
     ? new (await import('./static-manifests.ts')).StaticManifests(manifestFolders, { ...context, groupDomain, metrics })
     : undefined
-  const dynamic = dynamicAdmission({
+  const isConfigurable = manifests ?? client.findNamed('admissionregistration.{group_domain}', 'v1', 'validatingwebhookconfigurations')
+  const open = isConfigurable ? (await import('./policies-and-webhooks.ts')).dynamicAdmission : () => []
+  const dynamic = open({
     settings,
     transport,
     webhookService: context.destinations.webhookService,
@@ -48,7 +49,7 @@ export async function openAdmission(
     catalog,
     authorizer: authorization.authorizer,
     observer: metrics,
-    newUid: randomUUID,
+    newUid: newUuid,
     signal,
   })
   const plugins = admissionPlugins(config, {
@@ -58,6 +59,7 @@ export async function openAdmission(
     createNamespace: name => client.of(Namespace).create({ metadata: { name } }),
     reader,
     groupDomain,
+    gate: context.gate,
     randomSuffix,
     resourceOf: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     dynamic,

@@ -108,12 +108,14 @@ function follow<T>(
   },
 ): () => T {
   let made: { readonly value: T } | undefined
-  const clients = kinds.map(kind => client.of(kind))
-  for (const each of clients) void each.watch(() => (made = undefined), signal)
+  const clients = kinds.map(kind => client.find(kind))
+  for (const each of clients) void each?.watch(() => (made = undefined), signal)
   manifests?.onChange(() => (made = undefined))
   return () => {
     made ??= {
-      value: make(...clients.map((each, i) => [...(manifests?.of(kinds[i]!.def.kind) ?? []), ...(each.list() as Iterable<AnyObject>)])),
+      value: make(
+        ...clients.map((each, i) => [...(manifests?.of(kinds[i]!.def.kind) ?? []), ...((each?.list() ?? []) as Iterable<AnyObject>)]),
+      ),
     }
     return made.value
   }

@@ -1,13 +1,13 @@
 /** Reservations of quota that servers over one store share: writes that were admitted and are not stored yet. */
-import { randomUUID } from 'node:crypto'
 import type { Note, Notes } from '../../admission/plugins/resource-quota/reservations.ts'
 import type { Caches } from '../../cache/caches.ts'
+import { newUuid } from '../../lib/environment.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { Store } from '../../storage/store.ts'
 import { QUOTA_NOTES } from '../data/cluster-records.ts'
 
 export function quotaNotes(store: Store, caches: Caches): Notes {
-  const own = randomUUID()
+  const own = newUuid()
   let count = 0
   return {
     async write(namespace, notes) {

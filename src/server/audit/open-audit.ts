@@ -12,9 +12,11 @@ import { WebhookSink } from '../../audit/webhook-sink.ts'
 import { ConfigurationError, configurationOf, readDocument } from '../../codec/configuration-document.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { chance } from '../../lib/environment.ts'
 import { aggregate } from '../../lib/go-text.ts'
 import type { JsonObject } from '../../lib/json-value.ts'
 import { writeWhole } from '../../lib/write-whole.ts'
+import type { Dial } from '../../transport/egress.ts'
 import { WebhookTransport } from '../../transport/webhook-transport.ts'
 import type { AuditBackendConfig, AuditConfig } from '../audit-config.ts'
 import { type Config, ConfigError } from '../config.ts'
@@ -22,6 +24,8 @@ import { endpointOfKubeconfig } from '../files/webhook-kubeconfig.ts'
 import type { Siblings } from '../processes/siblings.ts'
 
 export type AuditParts = {
+  /** Opens connections to the webhook, where they are not direct. */
+  readonly dial?: Dial | undefined
   readonly log: Log
   readonly clock: Clock
   /** The other processes of this server. */
@@ -152,14 +156,14 @@ function standardOutput(siblings: AuditParts['siblings']): LineWriter {
 
 function webhookSinks({ webhook: config }: AuditConfig, parts: SinkParts): AuditSink[] {
   if (!config.configFile) return []
-  const transport = new WebhookTransport()
+  const transport = new WebhookTransport({ dial: parts.dial })
   const { clock, lost } = parts
   const sink = new WebhookSink({
     endpoint: endpointOfKubeconfig(config.configFile),
     transport,
     initialBackoffMs: config.initialBackoffMs,
     clock,
-    random: Math.random,
+    random: chance,
     lost,
   })
   const whole = behind(sink, { config, isConcurrent: true, ...parts })

@@ -1,5 +1,4 @@
 /** APIServices of all group versions that this server serves itself: built-in ones, and those of custom kinds. */
-import { randomUUID } from 'node:crypto'
 import type { Caches } from '../../cache/caches.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
@@ -7,6 +6,7 @@ import { type Controller, defineController, watch } from '../../controllers/cont
 import type { CustomDefinition } from '../../custom/definition.ts'
 import { CustomResourceDefinition } from '../../kinds/apiextensions/customresourcedefinition.ts'
 import { APIService } from '../../kinds/apiregistration/apiservice.ts'
+import { newUuid } from '../../lib/environment.ts'
 import { deepEqual, type Json } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
 import type { Catalog } from '../../registry/catalog.ts'
@@ -44,7 +44,7 @@ export async function ensureApiServices({ catalog, caches, client, groupDomain }
   const seeds = absent.map(each => ({ resource: services.resource, object: { ...bodyOf(each), status } }))
   await Promise.all([
     // All in one commit: there are dozens of them.
-    seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: client.identity.manager }),
+    seed(seeds, { caches, newUid: newUuid, now: client.now, manager: client.identity.manager }),
     ...Array.from(services.list(), stored => align(services, stored, expected.get(stored.metadata.name!))),
   ])
 }

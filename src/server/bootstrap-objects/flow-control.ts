@@ -1,9 +1,9 @@
 /** The priority levels and flow schemas that every server has. */
-import { randomUUID } from 'node:crypto'
 import type { Caches } from '../../cache/caches.ts'
 import type { Client, ResourceClient } from '../../client/client.ts'
 import { FlowSchema } from '../../kinds/flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from '../../kinds/flowcontrol/prioritylevelconfiguration.ts'
+import { newUuid } from '../../lib/environment.ts'
 import { deepEqual, type Json } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { type Seed, seed } from '../../registry/seed.ts'
@@ -113,7 +113,7 @@ export async function ensureFlowControl({ caches, client, groupDomain }: FlowCon
       status: { conditions: [{ type: 'Dangling', status: 'False', lastTransitionTime, reason: 'Found', message }] },
     })
   }
-  await Promise.all([seed(seeds, { caches, newUid: randomUUID, now: client.now, manager: PRODUCER }), ...changes])
+  await Promise.all([seed(seeds, { caches, newUid: newUuid, now: client.now, manager: PRODUCER }), ...changes])
 }
 
 type Contents = { readonly spec: object; readonly status: object }

@@ -1,10 +1,10 @@
 /** The identity Lease of a server over a shared store; each server also removes the leases of servers that are long gone. */
-import { createHash, randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
+import { createHash } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { type Controller, defineController } from '../../controllers/controller.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
+import { hostName, newUuid } from '../../lib/environment.ts'
 import { microTimestampOf } from '../../lib/time.ts'
 
 const NAMESPACE = 'kube-system'
@@ -24,7 +24,7 @@ export interface IdentityLease {
 /** The lease of the server at an address, which distinguishes it from others on this machine. */
 export function identityLease(address: string): IdentityLease {
   const name = nameOf(address)
-  const holderIdentity = `${name}_${randomUUID()}`
+  const holderIdentity = `${name}_${newUuid()}`
   const named = { namespace: NAMESPACE, name }
   const controller = defineController({
     name: 'apiserver-identity-lease-controller',
@@ -35,7 +35,7 @@ export function identityLease(address: string): IdentityLease {
       const leases = client.of(Lease)
       const renew = async () => {
         const time = microTimestampOf(client.now)
-        const labels = { [LABEL]: COMPONENT, 'kubernetes.io/hostname': hostname() }
+        const labels = { [LABEL]: COMPONENT, 'kubernetes.io/hostname': hostName() }
         const stored = leases.get(named)
         const spec = { holderIdentity, leaseDurationSeconds: DURATION_SECONDS, renewTime: time }
         if (!stored) await leases.create({ metadata: { ...named, labels }, spec: { ...spec, acquireTime: time } })
@@ -75,7 +75,7 @@ export function identityLease(address: string): IdentityLease {
 
 /** kube-apiserver names itself after its machine; here several servers may run on one. */
 function nameOf(address: string): string {
-  const hash = createHash('sha256').update(`${hostname()} ${address}`).digest().subarray(0, 16)
+  const hash = createHash('sha256').update(`${hostName()} ${address}`).digest().subarray(0, 16)
   return `apiserver-${base32(hash)}`
 }
 

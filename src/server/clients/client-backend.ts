@@ -7,6 +7,7 @@ import type { Selection, Term } from '../../cache/selection.ts'
 import type { Backend, ListOptions, WriteGuard, WriteRequest } from '../../client/backend.ts'
 import { Client, type ClientFor } from '../../client/client.ts'
 import { Informers } from '../../client/informer.ts'
+import { monotonicMs } from '../../lib/environment.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { Slots } from '../../lib/slots.ts'
 import type { Registry } from '../../registry/api.ts'
@@ -83,12 +84,7 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
   return {
     now,
     revision: () => caches.revision,
-    resourceOf({ def: { group, version, names } }) {
-      const served = group.replace('{group_domain}', groupDomain)
-      const resource = catalog.findKnown(served, version, names.plural)
-      if (!resource) throw new Error(`${names.plural}.${version}.${served} is not served`)
-      return resource
-    },
+    findResource: (group, version, plural) => catalog.findKnown(group.replace('{group_domain}', groupDomain), version, plural),
     resources: () => catalog.storedResources(),
     resourceOfKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     get: (resource, key) => caches.of(resource).get(key),
@@ -118,8 +114,8 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
         ...(beforeStore && { beforeStore }),
         ...(fence && { fence }),
       }
-      const begun = performance.now()
-      const seconds = () => (performance.now() - begun) / 1000
+      const begun = monotonicMs()
+      const seconds = () => (monotonicMs() - begun) / 1000
       try {
         const result = await registry().handle({ ...call, resource: servedBy(catalog, call.resource) }, context, body)
         metrics?.written(call.verb, result.type === 'object' ? result.code : 200, seconds())

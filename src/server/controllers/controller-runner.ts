@@ -1,12 +1,14 @@
 /** Selects, starts and stops the controllers of the server. */
-import type { ClientFor } from '../../client/client.ts'
+import { type ClientFor, NotServed } from '../../client/client.ts'
 import { QueueMetrics } from '../../client/queue-metrics.ts'
 import { type Controller, type RunningController, startController } from '../../controllers/controller.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
+import type { Catalog } from '../../registry/catalog.ts'
 import { type Config, runsController } from '../config.ts'
+import type { ServerContext } from '../context.ts'
 import { CONTROLLERS, type ControllerEntry, type ControllerParts } from '../controller-table.ts'
 
 /**
@@ -16,14 +18,22 @@ import { CONTROLLERS, type ControllerEntry, type ControllerParts } from '../cont
 export async function startControllers(
   config: Config,
   parts: ControllerParts,
-  { run, gate, signal }: Start,
+  { run, gate, catalog, log, signal }: Start,
 ): Promise<{ startOthers(): Promise<void> }> {
   const [first, others]: [ControllerEntry[], ControllerEntry[]] = [[], []]
+  const served = servedNames(catalog, config.groupDomain)
   for (const [name, entry] of CONTROLLERS)
-    if (runsController(config, name) && (entry.gate === undefined || gate(entry.gate))) (entry.first ? first : others).push(entry)
+    if (runsController(config, name) && (entry.gate === undefined || gate(entry.gate)))
+      if (entry.needs === undefined || served.has(entry.needs)) (entry.first ? first : others).push(entry)
   const start = async ({ load }: ControllerEntry) => {
     const controller = await load(parts)
-    return controller && run(controller)
+    try {
+      return controller && run(controller)
+    } catch (error) {
+      if (!(error instanceof NotServed)) throw error
+      log.warn({ controller: controller!.name }, `a controller is left out: ${error.message}`)
+      return undefined
+    }
   }
   await Promise.all(first.map(async entry => (await start(entry))?.idle()))
   return {
@@ -37,7 +47,12 @@ export async function startControllers(
   }
 }
 
-type Start = Pick<ControllerRunner, 'run'> & { readonly gate: (name: string) => boolean; readonly signal: AbortSignal }
+type Start = Pick<ControllerRunner, 'run'> & Pick<ServerContext, 'gate' | 'catalog' | 'log' | 'signal'>
+
+/** The resources that the server has, by plural and the group without its domain. */
+const servedNames = (catalog: Catalog, groupDomain: string): ReadonlySet<string> =>
+  new Set(catalog.storedResources().map(({ qualified }) => trimEnd(qualified, `.${groupDomain}`)))
+const trimEnd = (text: string, end: string) => (text.endsWith(end) ? text.slice(0, -end.length) : text)
 
 export type RunnerParts = {
   readonly clientFor: ClientFor

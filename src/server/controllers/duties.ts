@@ -8,6 +8,7 @@ import type { QuotaControllerParts } from '../../controllers/resourcequota/contr
 import { parseCIDR } from '../../lib/ip.ts'
 import type { KeyPair } from '../../lib/x509/issue.ts'
 import type { SchedulerMetrics } from '../../scheduler/scheduler-metrics.ts'
+import type { SchedulerSettings } from '../../scheduler/settings.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import type { Authentication } from '../access/authentication.ts'
 import { autoscalerSettings, runsAnyController, simulatedNodes } from '../config.ts'
@@ -29,6 +30,7 @@ export type DutiesParts = {
   /** The ranges of pod CIDRs. */
   readonly nodeRanges: readonly NodeRange[] | undefined
   readonly schedulerMetrics: SchedulerMetrics
+  readonly schedulerSettings: SchedulerSettings | undefined
 }
 
 export interface Duties {
@@ -42,8 +44,8 @@ export interface Duties {
 }
 
 export function createDuties(context: ServerContext, parts: DutiesParts): Duties {
-  const { config, catalog, gate, log } = context
-  const { quota, added, authority, signer, accounts, api, commands, nodeRanges: ranges, schedulerMetrics } = parts
+  const { config, catalog, gate, log, caches } = context
+  const { quota, added, authority, signer, accounts, api, commands, nodeRanges: ranges, schedulerMetrics, schedulerSettings } = parts
   let signing: Promise<Signing> | undefined
   const openSigning = async () =>
     (await import('../credentials/signing.ts')).openSigning(config, { own: signer, log, signal: context.signal })
@@ -51,6 +53,8 @@ export function createDuties(context: ServerContext, parts: DutiesParts): Duties
     ...quota,
     gate,
     served: catalog,
+    isServed: (group: string, plural: string) =>
+      catalog.storedResources().some(resource => resource.group === `${group}.${config.groupDomain}` && resource.plural === plural),
     authority,
     sign: (account: AnyObject, secret: AnyObject) => accounts.issueLegacy(account, secret),
     grace: { monitorMs: config.nodeMonitorGraceMs, startupMs: config.nodeStartupGraceMs },
@@ -59,14 +63,24 @@ export function createDuties(context: ServerContext, parts: DutiesParts): Duties
     api,
     autoscaling: autoscalerSettings(config),
     schedulerMetrics,
+    schedulerSettings,
+    extenderDial: context.egress.controlplane,
+    assertions: caches.assertions,
   }
+  // As in kube-apiserver, this is no controller that could be turned off.
+  const electsLeaders = gate('CoordinatedLeaderElection') && controllerParts.isServed('coordination', 'leasecandidates')
   return {
-    any: runsAnyController(config) || simulatedNodes(config) > 0 || added.length > 0,
+    any: runsAnyController(config) || simulatedNodes(config) > 0 || added.length > 0 || electsLeaders,
     async start({ run }, signal) {
-      const builtin = await startControllers(config, controllerParts, { run, gate, signal })
+      const builtin = await startControllers(config, controllerParts, { run, gate, catalog, log, signal })
       return {
         async startOthers() {
           for (const controller of added) run(controller)
+          if (electsLeaders) {
+            const elections = await import('../../controllers/leaderelection/controller.ts')
+            run(elections.leaderElectionController)
+            run(elections.leaseCandidateCollector)
+          }
           await startSimulatedNodes({ ...context, run, commands, signal })
           await builtin.startOthers()
         },

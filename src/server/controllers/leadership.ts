@@ -12,16 +12,16 @@
  *
  * Between the two, A has long stopped writing by its own clock, and B has not begun.
  */
-import { randomUUID } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
-import { hostname } from 'node:os'
 import type { WriteGuard } from '../../client/backend.ts'
 import type { Client, ClientFor } from '../../client/client.ts'
 import { type ElectionOptions, type Term, type Timing, takePart } from '../../client/leader-election.ts'
+import { storedLeases } from '../../client/stored-leases.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { hostName, newUuid } from '../../lib/environment.ts'
 import type { Fence } from '../../lib/fence.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import { keyOf } from '../../schema/resource.ts'
@@ -64,13 +64,13 @@ export interface Leadership {
 
 export function runWhileLeading(parts: LeadershipParts & { readonly participant?: Participant | undefined }): Leadership {
   const { client, clientFor, groupDomain, log, clock, signal, start, participant } = parts
-  const holder = participant?.id ?? `${hostname()}_${randomUUID()}`
+  const holder = participant?.id ?? `${hostName()}_${newUuid()}`
   let queues: ControllerRunner['queues'] = []
   let begin = () => {}
   const begun = new Promise<void>(resolve => (begin = resolve))
   const options: ElectionOptions = {
     ...LEASE,
-    client,
+    leases: storedLeases(client),
     holder,
     timing: TIMING,
     onOther: begin,

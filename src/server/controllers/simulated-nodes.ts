@@ -6,11 +6,14 @@ import { nodeAuthorizer } from '../../authz/node/node-authorizer.ts'
 import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { versionInfo } from '../../http/documents/version.ts'
-import type { Log } from '../../http/observability/log.ts'
 import type { Node } from '../../kinds/core/node.ts'
 import { metricsKinds } from '../../kinds/metrics/all.ts'
+import { chance } from '../../lib/environment.ts'
+import { messageOf } from '../../lib/error-message.ts'
 import { parseCIDR } from '../../lib/ip.ts'
 import type { KubeletParts } from '../../nodes/connect/kubelet.ts'
+import type { LivePods } from '../../nodes/process/live-pods.ts'
+import type { OwnAddress } from '../../nodes/process/process-environment.ts'
 import type { CommandRuns } from '../../nodes/script/command-runs.ts'
 import type { Connect } from '../../registry/api.ts'
 import type { VirtualSource } from '../../registry/deps.ts'
@@ -50,7 +53,7 @@ export async function startSimulatedNodes({
       families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),
     }),
   )
-  run(simulatedKubelets({ gate, random: Math.random, runs: await commands.runs() }))
+  run(simulatedKubelets({ gate, random: chance, runs: await commands.runs(), live: await commands.live() }))
   run(simulatedLoadBalancers)
   // Also without devices: it removes those that nodes had before.
   const [{ simulatedDrivers }, { readDriverSpec }] = await Promise.all([
@@ -58,6 +61,7 @@ export async function startSimulatedNodes({
     import('../../nodes/device/driver.ts'),
   ])
   run(simulatedDrivers({ drivers: config.nodeDevices.map(readDriverSpec), gate }))
+  if (config.nodePlugins !== undefined) run((await import('../../nodes/plugin/controller.ts')).nodePlugins(config.nodePlugins))
   await ensureReaderRole(clientFor(serverIdentity()), config.groupDomain)
 }
 
@@ -87,18 +91,56 @@ export function kubeletParts(
 }
 
 /** Runs the commands of simulated containers, for nodes and for readers of logs; loaded when first used. */
-export type NodeCommands = { readonly runs: () => Promise<CommandRuns>; readonly close: () => Promise<void> }
+export type NodeCommands = {
+  readonly runs: () => Promise<CommandRuns>
+  /** Processes on this machine, and probes that are really made. */
+  readonly live: () => Promise<LivePods>
+  readonly close: () => Promise<void>
+}
 
-export function nodeCommands(client: Client, log: Log): NodeCommands {
+export type NodeCommandsParts = Pick<ServerContext, 'config' | 'destinations' | 'log'> & {
+  readonly client: Client
+  /** The address at which processes on this machine reach the server. */
+  readonly server: () => OwnAddress
+}
+
+export function nodeCommands({ client, config, destinations, log, server }: NodeCommandsParts): NodeCommands {
   let loading: Promise<CommandRuns> | undefined
+  let opening: Promise<LivePods> | undefined
   const load = async () => {
     const { CommandRuns } = await import('../../nodes/script/command-runs.ts')
     return new CommandRuns({ client, onError: error => log.warn({ error: String(error) }, 'a simulated command could not be run') })
   }
+  const open = async () => {
+    const [{ LivePods }, { localImages, readLocalImage }] = await Promise.all([
+      import('../../nodes/process/live-pods.ts'),
+      import('../../nodes/process/local-image.ts'),
+    ])
+    return new LivePods({
+      client,
+      images: localImages(config.localImages.map(readLocalImage)),
+      groupDomain: config.groupDomain,
+      reported: destinations.reported,
+      server,
+      version: kubernetesMinor(),
+      inherited: process.env,
+      onError: error => log.warn({ error: messageOf(error) }, 'the files of a local process could not be written'),
+    })
+  }
   return {
     runs: () => (loading ??= load()),
-    close: async () => (await loading)?.[Symbol.asyncDispose](),
+    live: () => (opening ??= open()),
+    close: async () => {
+      await (await opening)?.[Symbol.asyncDispose]()
+      await (await loading)?.[Symbol.asyncDispose]()
+    },
   }
+}
+
+/** The release that probes name, such as 1.37. */
+function kubernetesMinor(): string {
+  const { major = '', minor = '' } = versionInfo(VERSION) as Record<string, string>
+  return `${major}.${minor}`
 }
 
 type ConnectionParts = {
@@ -120,9 +162,10 @@ export function nodeConnections({ client, kubelets, local, commands, signal }: C
       import('../../nodes/connect/simulated.ts'),
       import('../../nodes/node/is-simulated.ts'),
     ])
-    const simulated = simulatedConnection({ client, runs: await commands.runs(), reported: kubelets.reported, signal })
+    const [runs, live] = await Promise.all([commands.runs(), commands.live()])
+    const simulated = simulatedConnection({ client, runs, live, reported: kubelets.reported, signal })
     const connectionTo = (node: Node) => (isSimulated(node) ? simulated : kubeletConnection(node, kubelets))
-    return nodeConnector({ client, connectionTo, reported: kubelets.reported, local, random: Math.random })
+    return nodeConnector({ client, connectionTo, reported: kubelets.reported, local, random: chance })
   }
   return async connection => (await (loading ??= load()))(connection)
 }

@@ -22,15 +22,26 @@ export const CONTEXT_NAME = 'keelson'
 /** A kubeconfig with everything embedded, for kubectl and every other client. */
 export function kubeconfigText(access: Access): string {
   const { cluster, user, name } = entriesOf(access)
+  return textOf(name, cluster, user)
+}
+
+/** The same for a client with a token. */
+export function tokenKubeconfig({ server, ca, token, name }: TokenAccess): string {
+  return textOf(name, { server, 'certificate-authority-data': Buffer.from(ca).toString('base64') }, { token })
+}
+
+function textOf(name: string, cluster: Readonly<Record<string, string>>, user: Readonly<Record<string, string>>): string {
+  const fields = (values: Readonly<Record<string, string>>) =>
+    Object.entries(values)
+      .map(([key, value]) => `    ${key}: ${value}\n`)
+      .join('')
   return `apiVersion: v1
 kind: Config
 current-context: ${name}
 clusters:
 - name: ${name}
   cluster:
-    server: ${cluster.server}
-    certificate-authority-data: ${cluster['certificate-authority-data']}
-contexts:
+${fields(cluster)}contexts:
 - name: ${name}
   context:
     cluster: ${name}
@@ -38,10 +49,10 @@ contexts:
 users:
 - name: ${name}
   user:
-    client-certificate-data: ${user['client-certificate-data']}
-    client-key-data: ${user['client-key-data']}
-`
+${fields(user)}`
 }
+
+export type TokenAccess = Pick<Access, 'server' | 'ca'> & { readonly token: string; readonly name: string }
 
 /** The access of a context in a kubeconfig; undefined when it has no such context with a certificate. */
 export function accessIn(kubeconfig: JsonObject, name: string): Access | undefined {

@@ -32,9 +32,9 @@ export class OwnCertificates {
     this.#current = pki
   }
 
-  /** Loads the certificates that are kept, and issues those that are missing. */
-  static async open(parts: OwnCertificatesParts, now: Date): Promise<OwnCertificates> {
-    return new OwnCertificates(parts, await loadTogether(parts, new Map(), now))
+  /** Loads the certificates that are kept, and issues those that are missing; without a folder they are kept in `memory`. */
+  static async open(parts: OwnCertificatesParts, now: Date, memory = new Map<string, KeyPair>()): Promise<OwnCertificates> {
+    return new OwnCertificates(parts, await loadTogether(parts, memory, now))
   }
 
   get current(): Pki {

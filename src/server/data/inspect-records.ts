@@ -1,6 +1,7 @@
 /** Reads records as they are stored, from a data directory, a snapshot or etcd, and decodes them. */
 import { createReadStream, existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { isSelfDescribed } from '../../codec/cbor.ts'
 import { parseJson } from '../../codec/json.ts'
 import { kubernetesFormat } from '../../etcd-format/kubernetes-format.ts'
 import { createLog } from '../../http/observability/log.ts'
@@ -26,6 +27,8 @@ export type RecordsPlace =
   | { readonly kind: 'snapshot'; readonly file: string }
   | { readonly kind: 'etcd'; readonly servers: readonly string[] }
 
+type Encoding = 'json' | 'protobuf' | 'cbor' | 'other'
+
 export type FoundRecord = {
   readonly key: string
   /** Its key in the etcd of a kube-apiserver. */
@@ -33,7 +36,7 @@ export type FoundRecord = {
   readonly modified: number
   readonly created: number
   readonly bytes: number
-  readonly encoding: 'json' | 'protobuf' | 'encrypted' | 'other'
+  readonly encoding: Encoding | 'encrypted'
   readonly encryption?: Encryption
   /** The CRC-32 of the stored value; of one whose checksum was wrong there is none. */
   readonly crc32?: string
@@ -154,11 +157,12 @@ export class Records {
   }
 
   async #decoded(key: string, value: Uint8Array): Promise<{ object?: Json; fault?: string }> {
-    if (encodingOf(value) === 'protobuf') {
+    const encoding = encodingOf(value)
+    if (encoding === 'protobuf' || encoding === 'cbor') {
       const [decoded] = await this.#format.decode([{ key, stored: value }])
       return decoded?.fault === undefined ? { object: parseJson(decoded!.value).value } : { fault: decoded.fault }
     }
-    if (encodingOf(value) !== 'json') return {}
+    if (encoding !== 'json') return {}
     try {
       return { object: parseJson(value).value }
     } catch (error) {
@@ -168,8 +172,9 @@ export class Records {
 }
 
 /** The encoding that the first bytes show. */
-export function encodingOf(value: Uint8Array): 'json' | 'protobuf' | 'other' {
+export function encodingOf(value: Uint8Array): Encoding {
   if (value[0] === 0x7b || value[0] === 0x5b) return 'json'
+  if (isSelfDescribed(value)) return 'cbor'
   return Buffer.from(value.subarray(0, ENVELOPE.length)).equals(ENVELOPE) ? 'protobuf' : 'other'
 }
 const ENVELOPE = Buffer.from('k8s\0')

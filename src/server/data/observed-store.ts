@@ -2,6 +2,7 @@
 
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
+import { monotonicMs, startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { RequestTrace } from '../../lib/request-trace.ts'
@@ -158,10 +159,10 @@ export class ObservedStore {
   }
 
   async #swap(key: string, change: Change): Promise<Swap> {
-    const began = performance.now()
+    const began = monotonicMs()
     try {
       const swapped = await this.#inner.swap(key, change)
-      this.#operations.update.observe((performance.now() - began) / 1000)
+      this.#operations.update.observe((monotonicMs() - began) / 1000)
       if (this.#problem !== undefined && swapped.ok) {
         this.#problem = undefined
         this.#parts.log.warn({}, 'the store takes writes again')
@@ -183,7 +184,7 @@ export class ObservedStore {
       if (!(error instanceof StoreUnavailable)) throw error
       if (this.#problem !== error.message) this.#parts.log.error({ error: error.message }, 'the store takes no writes')
       this.#problem = error.message
-      this.#failedAt = performance.now()
+      this.#failedAt = monotonicMs()
       throw unavailable(`the server cannot store anything now: ${error.problem}`)
     }
   }
@@ -194,10 +195,10 @@ export class ObservedStore {
   }
 
   async #timed<R>(operation: 'get' | 'list', ask: () => Promise<R>): Promise<R> {
-    const began = performance.now()
+    const began = monotonicMs()
     try {
       const result = await ask()
-      this.#operations[operation].observe((performance.now() - began) / 1000)
+      this.#operations[operation].observe((monotonicMs() - began) / 1000)
       return result
     } catch (error) {
       if (!(error instanceof StoreUnavailable)) throw error
@@ -206,16 +207,16 @@ export class ObservedStore {
   }
 
   #probed(): Promise<string | undefined> {
-    const now = performance.now()
+    const now = monotonicMs()
     if (this.#problem !== undefined && now - this.#failedAt < FAILED_FOR_MS) return Promise.resolve(this.#problem)
     if (!this.#probe || now - this.#probe.at > PROBED_FOR_MS) this.#probe = { at: now, result: this.#probeNow() }
     return this.#probe.result
   }
 
   async #probeNow(): Promise<string | undefined> {
-    let timer: NodeJS.Timeout | undefined
+    let timer: Timer | undefined
     const late = new Promise<string>(resolve => {
-      timer = setTimeout(resolve, PROBE_MS, `nothing could be written within ${PROBE_MS / 1000} seconds`)
+      timer = startTimer(() => resolve(`nothing could be written within ${PROBE_MS / 1000} seconds`), PROBE_MS)
     })
     const probed = this.#inner.probe().then(
       () => undefined,
@@ -224,7 +225,7 @@ export class ObservedStore {
     try {
       return await Promise.race([probed, late])
     } finally {
-      clearTimeout(timer)
+      stopTimer(timer)
     }
   }
 }

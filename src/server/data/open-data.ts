@@ -5,13 +5,16 @@ import type { KmsTimes } from '../../encryption/kms/plugin-health.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { monotonicMs } from '../../lib/environment.ts'
 import type { Catalog } from '../../registry/catalog.ts'
-import { type CompactionPolicy, startCompaction } from '../../storage/compaction.ts'
+import { Assertions } from '../../schema/assertions.ts'
+import { type CompactionPolicy, type RunningCompaction, startCompaction } from '../../storage/compaction.ts'
 import { type EmbeddedOptions, openEmbeddedStore } from '../../storage/embedded/embedded.ts'
 import { Holds } from '../../storage/holds.ts'
 import { MemoryStore } from '../../storage/memory.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Config } from '../config.ts'
+import type { Egress } from '../egress.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { Siblings } from '../processes/siblings.ts'
 import { claimData } from './data-identity.ts'
@@ -26,12 +29,15 @@ export type DataParts = {
   /** The other processes of this server, which use the same store. */
   readonly siblings: Siblings | undefined
   readonly files: OwnFiles
+  readonly egress: Egress
   readonly catalog: Catalog
   readonly log: Log
   readonly clock: Clock
   readonly gate: (name: string) => boolean
   /** Other times of KMS plugins than the usual ones, for tests. */
   readonly kmsTimes?: KmsTimes | undefined
+  /** Gets the function that compacts the store, instead of a timer. */
+  readonly onCompaction?: ((compact: () => void) => void) | undefined
   /** Bytes of available memory. */
   readonly memory: number
   /** Registers a function that closes a part; the last part is closed first. */
@@ -75,7 +81,9 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
     history: historyLimits(config, memory),
     objectBytes: objectBytes(memory),
     bookmarkMs: config.bookmarkMs,
+    agesOnDemand: parts.onCompaction !== undefined,
     onLoaded: logLoading(log),
+    assertions: new Assertions((assertion, problem) => log.error({ assertion, problem }, 'an assertion failed')),
   })
   onClose(() => caches[Symbol.asyncDispose]())
   encryption?.onReadable(() => {
@@ -86,6 +94,11 @@ export async function openData(config: Config, { given, onClose, ...parts }: Dat
     held: () => holds.oldest,
     onError: error => log.warn({ error: failureText(error) }, 'compaction failed; it will be tried again'),
     onCompact: before => caches.forgetBefore(before),
+    ...(parts.onCompaction && { everyMs: Number.POSITIVE_INFINITY }),
+  })
+  parts.onCompaction?.(() => {
+    caches.dropOld()
+    compaction.hurry?.()
   })
   onClose(async () => compaction[Symbol.asyncDispose]())
   const currentProblem = () => problem ?? (caches.isReloading ? WENT_BACK : undefined)
@@ -115,16 +128,22 @@ async function encryptionOf(config: Config, parts: EncryptionParts): Promise<Dat
 type OpenedStore = {
   readonly observed: ObservedStore
   /** Compacts from time to time until disposed. */
-  readonly compact: (config: Config, policy: CompactionPolicy & { readonly onError: (error: unknown) => void }) => AsyncDisposable
+  readonly compact: (
+    config: Config,
+    policy: CompactionPolicy & { readonly onError: (error: unknown) => void },
+  ) => AsyncDisposable & Partial<RunningCompaction>
 }
 
 type StoreParts = Omit<DataParts, 'given' | 'onClose'> & { readonly encryption: DataEncryption | undefined }
 
-async function openStore(config: Config, { siblings, files, catalog, log, clock, memory, encryption }: StoreParts): Promise<OpenedStore> {
+async function openStore(
+  config: Config,
+  { siblings, files, egress, catalog, log, clock, gate, memory, encryption }: StoreParts,
+): Promise<OpenedStore> {
   if (config.store === 'memory') return observe(new MemoryStore({ clock, ...storeLimits(config, memory) }), log)
   if (config.store === 'etcd') {
     const { openEtcd, compactEtcd } = await import('./open-etcd.ts')
-    const store = await openEtcd(config, { files, catalog, transformer: encryption!.transformer, log, clock })
+    const store = await openEtcd(config, { files, egress, catalog, transformer: encryption!.transformer, log, clock, gate })
     return { observed: new ObservedStore(store, { log }), compact: (config, { onError }) => compactEtcd(store, config, onError) }
   }
   const options = {
@@ -200,11 +219,11 @@ function isPressed(store: Store): boolean {
 
 /** Logs the number of loaded objects now and then, to explain a slow start. */
 function logLoading(log: Log): (objects: number) => void {
-  let [objects, logged] = [0, performance.now()]
+  let [objects, logged] = [0, monotonicMs()]
   return more => {
     objects += more
-    if (performance.now() - logged < LOADING_LOG_MS) return
-    logged = performance.now()
+    if (monotonicMs() - logged < LOADING_LOG_MS) return
+    logged = monotonicMs()
     log.warn({ objects }, 'still reading objects before the server is ready')
   }
 }

@@ -1,9 +1,9 @@
 /** API groups of other servers, found by their APIServices; their controllers start with the first of them. */
-import { randomBytes } from 'node:crypto'
 import type { BackendParts } from '../../aggregation/backend.ts'
 import { Registrations } from '../../aggregation/registrations.ts'
 import type { ApiAccess } from '../../client/api-access.ts'
 import { serverIdentity } from '../../client/identity.ts'
+import { randomBytes } from '../../lib/environment.ts'
 import { runsController } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 

@@ -1,9 +1,9 @@
 /** The custom kinds of a server, and their connections to its other parts. */
-import { randomUUID } from 'node:crypto'
 import type { Controller } from '../../controllers/controller.ts'
 import { customKindControllers } from '../../custom/custom-kinds.ts'
 import { poster } from '../../custom/https-post.ts'
 import { webhookConverter } from '../../custom/webhook-converter.ts'
+import { newUuid } from '../../lib/environment.ts'
 import { WebhookTransport } from '../../transport/webhook-transport.ts'
 import type { ServerContext } from '../context.ts'
 
@@ -21,12 +21,13 @@ export async function startCustomKinds({
   caches,
   run,
   destinations,
+  egress,
   signal,
 }: ServerContext): Promise<RunningCustomKinds> {
   const { groupDomain } = config
-  const transport = new WebhookTransport()
+  const transport = new WebhookTransport({ dial: egress.controlplane })
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
-  const webhook = { post: poster(transport), newUid: randomUUID, groupDomain, resolve: destinations.webhookService }
+  const webhook = { post: poster(transport), newUid: newUuid, groupDomain, resolve: destinations.webhookService }
   const [serving, cleanup] = customKindControllers({
     catalog,
     caches,

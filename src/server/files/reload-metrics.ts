@@ -7,7 +7,7 @@ export type ReloadStatus = 'success' | 'failure'
 type Reloads = { readonly labels: Labels; count: number; seconds: number }
 
 /** Distinguishes several servers by a hash of their host name, as kube-apiserver does. */
-const SERVER = { apiserver_id_hash: hashOf(hostname()) }
+export const SERVER = { apiserver_id_hash: hashOf(hostname()) }
 
 export class ReloadMetrics {
   readonly #prefix: string
@@ -62,6 +62,7 @@ export class ReloadMetrics {
   }
 }
 
-function hashOf(text: string): string {
+/** The label of a text that metrics do not show. */
+export function hashOf(text: string): string {
   return text === '' ? '' : `sha256:${createHash('sha256').update(text).digest('hex')}`
 }

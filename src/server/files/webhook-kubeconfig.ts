@@ -1,4 +1,4 @@
-/** Addresses and credentials of webhooks in kubeconfig files. Import it lazily: it reads YAML. */
+/** Addresses and credentials in kubeconfig files: of webhooks, and of other clusters. Import it lazily: it reads YAML. */
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join } from 'node:path'
 import { parseYaml, YamlError } from '../../codec/yaml.ts'
@@ -6,15 +6,31 @@ import { isObject, type JsonObject } from '../../lib/json-value.ts'
 import type { WebhookEndpoint } from '../../transport/review-call.ts'
 import { ConfigError } from '../config.ts'
 
-/** The endpoint of the current context of a kubeconfig. Throws ConfigError. */
-export function endpointOfKubeconfig(file: string): WebhookEndpoint {
-  const { document, entry, fail } = open(file)
-  const current = textIn(document, 'current-context')
+/** The use of a kubeconfig, for messages. */
+export type KubeconfigUse = {
+  /** Where it has to lead. */
+  readonly target: string
+  /** Begins a sentence about credentials that are not supported. */
+  readonly refusal: string
+}
+
+const FOR_WEBHOOKS: KubeconfigUse = { target: 'a webhook', refusal: 'this server does not call webhooks' }
+
+export type EndpointOptions = {
+  /** Another context than the current one. */
+  readonly context?: string | undefined
+  readonly use?: KubeconfigUse
+}
+
+/** The endpoint of a context of a kubeconfig. Throws ConfigError. */
+export function endpointOfKubeconfig(file: string, { context: named, use = FOR_WEBHOOKS }: EndpointOptions = {}): WebhookEndpoint {
+  const { document, entry, fail } = open(file, use)
+  const current = named ?? textIn(document, 'current-context')
   if (current === '') throw fail('it has no current-context')
   const context = entry('contexts', current, 'context')
   const cluster = entry('clusters', textIn(context, 'cluster'), 'cluster')
   const userName = textIn(context, 'user')
-  if (cluster['proxy-url'] !== undefined) throw fail('this server does not call webhooks through a proxy')
+  if (cluster['proxy-url'] !== undefined) throw fail(`${use.refusal} through a proxy`)
   const ca = fileReader(file)(cluster, 'certificate-authority')
   const servername = textIn(cluster, 'tls-server-name')
   return {
@@ -22,7 +38,7 @@ export function endpointOfKubeconfig(file: string): WebhookEndpoint {
     ...(ca && { ca }),
     ...(servername && { servername }),
     ...(cluster['insecure-skip-tls-verify'] === true && { skipsVerification: true }),
-    ...(userName !== '' && credentialsOf(entry('users', userName, 'user'), { file, fail })),
+    ...(userName !== '' && credentialsOf(entry('users', userName, 'user'), { file, fail, use })),
   }
 }
 
@@ -76,8 +92,8 @@ const namesFor = (target: string): string[] => {
   return [target, ...parts.slice(1).map((_, i) => `*.${parts.slice(i + 1).join('.')}`)]
 }
 
-function open(file: string) {
-  const fail = (why: string) => new ConfigError(`${file} is no kubeconfig that leads to a webhook: ${why}`)
+function open(file: string, { target }: KubeconfigUse = FOR_WEBHOOKS) {
+  const fail = (why: string) => new ConfigError(`${file} is no kubeconfig that leads to ${target}: ${why}`)
   const document = parse(file, fail)
   const entry = (list: string, name: string, field: string): JsonObject => {
     const all = document[list]
@@ -91,10 +107,9 @@ function open(file: string) {
 
 function credentialsOf(
   user: JsonObject,
-  { file, fail }: { readonly file: string; readonly fail: (why: string) => ConfigError },
+  { file, fail, use = FOR_WEBHOOKS }: { readonly file: string; readonly fail: (why: string) => ConfigError; readonly use?: KubeconfigUse },
 ): Credentials {
-  for (const field of ['exec', 'auth-provider', 'as'])
-    if (user[field] !== undefined) throw fail(`this server does not call webhooks with ${field} credentials`)
+  for (const field of ['exec', 'auth-provider', 'as']) if (user[field] !== undefined) throw fail(`${use.refusal} with ${field} credentials`)
   const contents = fileReader(file)
   const cert = contents(user, 'client-certificate')
   const key = contents(user, 'client-key')

@@ -1,5 +1,4 @@
 /** The service `kubernetes`, by which programs in a cluster find this server, and its endpoints. */
-import { networkInterfaces } from 'node:os'
 import { type Named, queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
@@ -7,6 +6,7 @@ import { defineController, watch } from '../../controllers/controller.ts'
 import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Service } from '../../kinds/core/service/service.ts'
 import { EndpointSlice } from '../../kinds/discovery/endpointslice.ts'
+import { ownAddresses } from '../../lib/environment.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, isLoopback, isUnspecified, parseCIDR, parseIPSloppy } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { RENEW_EVERY_MS, type ReplicaAddresses } from './replica-addresses.ts'
@@ -115,6 +115,5 @@ function advertised({ advertiseAddress, address, ranges }: OwnService): string |
   }
   for (const given of [advertiseAddress, address]) if (given !== undefined && isReachable(given)) return given
   const family = `IPv${parseCIDR(ranges[0]!)!.network.family}`
-  const own = Object.values(networkInterfaces()).flatMap(all => all ?? [])
-  return own.find(({ internal, family: has, address: ip }) => !internal && has === family && isReachable(ip))?.address
+  return ownAddresses().find(({ internal, family: has, address: ip }) => !internal && has === family && isReachable(ip))?.address
 }

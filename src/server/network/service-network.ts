@@ -18,19 +18,9 @@ export interface ServiceNetwork {
   retire(): Promise<void>
 }
 
-export async function openServiceNetwork({
-  config,
-  store,
-  hasReplicas,
-  siblings,
-  caches,
-  catalog,
-  clientFor,
-  run,
-  now,
-  log,
-  signal,
-}: ServerContext): Promise<ServiceNetwork> {
+/** Without `repairs` nobody else writes to the store, and nothing of a crash is left in it. */
+export async function openServiceNetwork(context: ServerContext, { repairs }: { readonly repairs: boolean }): Promise<ServiceNetwork> {
+  const { config, store, hasReplicas, siblings, caches, catalog, clientFor, run, now, log, signal } = context
   const { groupDomain, serviceClusterIpRange: ranges, serviceNodePortRange: nodePorts } = config
   const client = clientFor(serverIdentity())
   const allocation = await Allocation.open({
@@ -42,6 +32,7 @@ export async function openServiceNetwork({
     groupDomain,
     now,
     fresh: () => caches.fresh(),
+    assertions: caches.assertions,
   })
   const onError = (error: unknown) => {
     if (!signal.aborted) log.warn({ error: failureText(error) }, 'addresses and ports could not be checked; it will be retried')
@@ -50,7 +41,7 @@ export async function openServiceNetwork({
   return {
     allocations: allocation.allocations,
     async prepare() {
-      await allocation.start({ isAlone: !store.isShared, onError, signal })
+      await allocation.start({ isAlone: !store.isShared, repairs, onError, signal })
       await ensureDefaultServiceCIDR(client, ranges)
     },
     async start(listening) {

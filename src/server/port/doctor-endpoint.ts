@@ -36,14 +36,6 @@ export type DoctorParts = {
 
 export function doctorEndpoint(parts: DoctorParts): EndpointRule {
   let isRunning = false
-  async function* alone(): AsyncGenerator<Uint8Array> {
-    isRunning = true
-    try {
-      yield* lines(parts)
-    } finally {
-      isRunning = false
-    }
-  }
   return {
     path: DOCTOR_PATH,
     hidden: true,
@@ -51,10 +43,25 @@ export function doctorEndpoint(parts: DoctorParts): EndpointRule {
       if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
       // Every record is read and parsed.
       if (isRunning) throw tooManyRequests('another doctor is reading the records', RETRY_SECONDS)
+      // At once, and not when the first line is read: another request may come before.
+      isRunning = true
+      let hasBegun = false
+      async function* alone(): AsyncGenerator<Uint8Array> {
+        hasBegun = true
+        try {
+          yield* lines(parts)
+        } finally {
+          isRunning = false
+        }
+      }
       return {
         status: 200,
         headers: { 'content-type': 'application/x-ndjson' },
         body: { type: 'pieces', length: undefined, pieces: alone() },
+        taken() {
+          // Nobody reads the lines: the client has gone, or wanted the head alone.
+          if (!hasBegun) isRunning = false
+        },
       }
     },
   }

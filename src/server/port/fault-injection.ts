@@ -1,16 +1,16 @@
 /** Connects injected faults with a server; loaded only if enabled. */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Caches } from '../../cache/caches.ts'
 import { faultsEndpoint } from '../../faults/endpoint.ts'
 import { FAULTS_PATH, Faults, type Restart } from '../../faults/faults.ts'
 import type { EndpointRule } from '../../http/endpoints.ts'
 import type { Handler } from '../../http/exchange.ts'
-import type { Listener } from '../../http/listener/listen.ts'
+import type { Port } from '../../http/listener/listen.ts'
+import { sleep } from '../../lib/environment.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Config } from '../config.ts'
 
 /** The parts of a server that a restart affects, until the signal ends it. */
-type Restartable = { readonly listener: Listener; readonly caches: Caches; readonly signal: AbortSignal }
+type Restartable = { readonly listener: Port; readonly caches: Caches; readonly signal: AbortSignal }
 
 export type FaultInjection = {
   /** Wraps the handling of authenticated requests. */
@@ -57,4 +57,4 @@ function restartOf({ listener, caches, signal }: Restartable): Restart {
   return (downMs, written) => (restarting ??= restart(downMs, written))
 }
 
-const pause = (ms: number, signal: AbortSignal) => sleep(ms, undefined, { signal, ref: false }).catch(() => {})
+const pause = (ms: number, signal: AbortSignal) => sleep(ms, { signal, ref: false }).catch(() => {})

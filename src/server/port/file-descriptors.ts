@@ -5,6 +5,7 @@
 import { close, open } from 'node:fs'
 import { devNull } from 'node:os'
 import type { Log } from '../../http/observability/log.ts'
+import { monotonicMs, startInterval, stopTimer } from '../../lib/environment.ts'
 import type { Family } from '../../lib/exposition.ts'
 
 const LOOK_EVERY_MS = 1000
@@ -19,12 +20,12 @@ export function watchFileDescriptors(log: Log): FileDescriptors {
   let saidAt = Number.NEGATIVE_INFINITY
   const looked = (error: NodeJS.ErrnoException | null) => {
     if (error && error.code !== 'EMFILE' && error.code !== 'ENFILE') return
-    if (error && performance.now() - saidAt > SAY_EVERY_MS) {
+    if (error && monotonicMs() - saidAt > SAY_EVERY_MS) {
       log.error(
         { code: error.code },
         'no file descriptors are left: new connections are dropped; raise the limit (ulimit -n) or close some',
       )
-      saidAt = performance.now()
+      saidAt = monotonicMs()
     }
     if (error && !isExhausted) exhausted++
     if (!error && isExhausted) {
@@ -38,10 +39,10 @@ export function watchFileDescriptors(log: Log): FileDescriptors {
       if (!error) close(file, () => {})
       looked(error)
     })
-  const timer = setInterval(look, LOOK_EVERY_MS)
+  const timer = startInterval(look, LOOK_EVERY_MS)
   timer.unref()
   return {
-    stop: () => clearInterval(timer),
+    stop: () => stopTimer(timer),
     families: () => [
       {
         name: 'keelson_file_descriptors_exhausted_total',

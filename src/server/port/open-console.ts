@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Console, ConsoleParts } from '../../http/console/console.ts'
 import { isOfConsole } from '../../http/console/console-path.ts'
 import type { Request, Response } from '../../http/message.ts'
+import { IS_EXECUTABLE } from '../../lib/executable.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Siblings } from '../processes/siblings.ts'
 import { otherProcesses } from './other-processes.ts'
@@ -12,11 +13,11 @@ type Serve = (request: Request) => MaybePromise<Response>
 
 /** Request handling with the console in front of it. */
 export class ConsoleOfServer {
-  readonly #parts: Omit<ConsoleParts, 'folder' | 'others'>
+  readonly #parts: Omit<ConsoleParts, 'files' | 'others'>
   readonly #siblings: Siblings | undefined
   #opening: Promise<Console> | undefined
 
-  constructor(parts: Omit<ConsoleParts, 'folder' | 'others'>, siblings: Siblings | undefined) {
+  constructor(parts: Omit<ConsoleParts, 'files' | 'others'>, siblings: Siblings | undefined) {
     this.#parts = parts
     this.#siblings = siblings
     // A login at another process is looked for here.
@@ -36,11 +37,14 @@ export class ConsoleOfServer {
   }
 
   #open(): Promise<Console> {
-    this.#opening ??= import('../../http/console/console.ts').then(({ Console }) => {
-      const others = this.#siblings && otherProcesses(this.#siblings)
-      return new Console({ ...this.#parts, folder: consoleFolder(), others })
-    })
-    return this.#opening
+    return (this.#opening ??= this.#opened())
+  }
+
+  async #opened(): Promise<Console> {
+    const { Console } = await import('../../http/console/console.ts')
+    const { filesInFolder, PACKED_FILES } = await import('../../http/console/static-files.ts')
+    const files = IS_EXECUTABLE ? PACKED_FILES : filesInFolder(consoleFolder())
+    return new Console({ ...this.#parts, files, others: this.#siblings && otherProcesses(this.#siblings) })
   }
 }
 

@@ -11,8 +11,9 @@ import { versionEndpoint, versionInfo } from '../../http/documents/version.ts'
 import { type EndpointRule, Endpoints } from '../../http/endpoints.ts'
 import { FlowControl } from '../../http/flow-control/flow-control.ts'
 import type { Freshness } from '../../http/fresh.ts'
-import { type Listener, listen } from '../../http/listener/listen.ts'
+import { type ListenOptions, listen, type Port } from '../../http/listener/listen.ts'
 import { Health, type HealthCheck } from '../../http/observability/health.ts'
+import type { Log } from '../../http/observability/log.ts'
 import { Metrics, metricsEndpoint } from '../../http/observability/metrics.ts'
 import { OpenStreams } from '../../http/observability/open-streams.ts'
 import { RequestLog } from '../../http/observability/request-log.ts'
@@ -23,6 +24,7 @@ import { createServe, type Surroundings } from '../../http/serve.ts'
 import type { Tracer } from '../../http/tracing/tracer.ts'
 import { writesEndpoint } from '../../http/write-authors.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { chance } from '../../lib/environment.ts'
 import type { Family } from '../../lib/exposition.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { readTlsSettings } from '../../lib/tls-settings.ts'
@@ -50,6 +52,22 @@ import { serverFamilies } from './server-metrics.ts'
 import { snapshotEndpoint } from './snapshot-endpoint.ts'
 import { keepTlsFresh, reachableHost, type Trusted, tlsMaterial } from './tls.ts'
 
+/** The server as a function. */
+export type Serve = ListenOptions['serve']
+
+/** The parts of a server for those who handle requests before it does. */
+export type FrontParts = {
+  readonly log: Log
+  readonly clock: Clock
+  readonly auditor: Auditor | undefined
+  readonly authority: string
+  /** `https://HOST:PORT`, once the port is open. */
+  readonly url: () => string
+  /** Aborts when the server begins to end. */
+  readonly signal: AbortSignal
+  readonly onClose: PortParts['onClose']
+}
+
 export type PortParts = {
   readonly data: Pick<Data, 'observed' | 'problem' | 'store' | 'holds' | 'encryption'>
   readonly hooks: StartHooks
@@ -76,8 +94,18 @@ export type PortParts = {
   readonly onRenewed: (pki: Pki) => void
   /** Wrappers of request handling, for tests. */
   readonly surroundings: Omit<Surroundings, 'disturb'>
+  /** Opens the port, where it is none of this machine. */
+  readonly listen?: ((options: ListenOptions) => Promise<Port>) | undefined
+  /** Handles requests before the server does. */
+  readonly front?: ((next: Serve, host: FrontParts) => Serve) | undefined
+  /** The authority by which clients verify the port; PEM. */
+  readonly authority: string
+  /** Whether the server renews certificates and reads changed ones from files. */
+  readonly keepsCertificates: boolean
   /** The faults to inject. */
   readonly faults: Faults | undefined
+  /** Wraps the registry that clients reach, for tests; it is outside of the faults. */
+  readonly around?: ((inner: Registry, revision: () => number) => Registry) | undefined
   /** Further endpoints, of a server for tests. */
   readonly endpoints: readonly EndpointRule[]
   /** Flags with their values, for `/flagz`. */
@@ -91,7 +119,7 @@ export type PortParts = {
 }
 
 /** Opens the port. Throws ConfigError when that fails. */
-export async function openPort(context: ServerContext, parts: PortParts): Promise<Listener> {
+export async function openPort(context: ServerContext, parts: PortParts): Promise<Port> {
   const { config, siblings, caches, catalog, gate, now, log, signal } = context
   const { data, hooks, authentication, aggregated, surroundings, registry, files, pki, onClose } = parts
   const injection =
@@ -110,7 +138,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     metricsEndpoint('/metrics', () => together('metrics', metrics.families())),
     metricsEndpoint('/metrics/slis', () => together('slis', health.families())),
     ...openIdEndpoints({ ...authentication, address: () => address }),
-    ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated }),
+    ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated, gate }),
     writesEndpoint(parts.writers, all?.writes),
     ...requestsEndpoints({
       requests: requestLog,
@@ -129,10 +157,14 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   ]
   endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
-  const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs })
+  const flowControl = new FlowControl({
+    seats,
+    waitMs: LIMITS.waitMs,
+    estimating: { gate, sizeOf: resource => caches.sizeOf(resource) },
+  })
   await hooks.track(['priority-and-fairness-config-consumer'], followFlowControl(flowControl, context))
-  const descriptors = watchFileDescriptors(log)
-  onClose(async () => descriptors.stop())
+  const descriptors = parts.listen ? undefined : watchFileDescriptors(log)
+  onClose(async () => descriptors?.stop())
   const metrics: Metrics = new Metrics({
     paths: endpoints.map(({ path }) => path),
     waiting: () => flowControl.waiting,
@@ -143,8 +175,9 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
       ...data.observed.families(),
       ...(data.encryption?.families() ?? []),
       ...cacheFamilies(caches),
+      ...caches.assertions.families(),
       ...flowControl.families(),
-      ...descriptors.families(),
+      ...(descriptors?.families() ?? []),
       ...serverFamilies(gate),
       {
         name: 'apiserver_tls_handshake_errors_total',
@@ -160,9 +193,10 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const served: Endpoints = new Endpoints(catalog, endpoints, aggregated)
   all?.answer({ metrics, health, writers: parts.writers })
   siblings?.onShare(share => flowControl.useShare(share))
+  const disturbed = injection?.around(registry, () => caches.revision) ?? registry
   const serveApi = createServe({
     catalog,
-    registry: injection?.around(registry, () => caches.revision) ?? registry,
+    registry: parts.around?.(disturbed, () => caches.revision) ?? disturbed,
     surroundings: { ...surroundings, ...(injection && { disturb: injection.disturb }) },
     authenticator: authentication.authenticator,
     authorizer: parts.authorizer,
@@ -187,12 +221,13 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   const { clock } = parts
   const { authenticator } = authentication
   const console = config.console ? new ConsoleOfServer({ serve: serveApi, authenticator, presented, clock, log }, siblings) : undefined
-  const serve = console?.serve ?? serveApi
+  const { auditor, authority } = parts
+  const own = console?.serve ?? serveApi
+  const serve = parts.front?.(own, { log, clock, auditor, authority, url: () => `https://${address}`, signal, onClose }) ?? own
   const { host, port } = config
   const source = siblings?.connections
-  const listener: Listener = await listen({ host, port, source, tls: tlsMaterial(files, pki, config), serve, log }).catch(
-    explainFailure(config),
-  )
+  const { listen: open = listen } = parts
+  const listener: Port = await open({ host, port, source, tls: tlsMaterial(files, pki, config), serve, log }).catch(explainFailure(config))
   for (const suite of readTlsSettings({ minVersion: config.tlsMinVersion, cipherSuites: config.tlsCipherSuites }).insecure)
     log.warn({ suite }, `Use of insecure cipher '${suite}' detected.`)
   injection?.attach({ listener, caches, signal })
@@ -209,6 +244,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     current = renewed
     parts.onRenewed(renewed)
   }
+  if (!parts.keepsCertificates) return listener
   const stop = keepTlsFresh(config, { pki, load, files, listener, onTrusted, onRenewal, onRenewed, url: `https://${address}`, log, clock })
   onClose(async () => stop())
   return listener
@@ -229,7 +265,7 @@ function ownPages(
     binaryVersion: gitVersion!.slice(1),
     emulationVersion: `${emulationMajor}.${emulationMinor}`,
     runtimeVersion: goVersion!,
-    random: Math.random,
+    random: chance,
   })
 }
 

@@ -1,10 +1,10 @@
 /** The TLS certificates of the port, replaced while the server runs when they expire soon or files change. */
 import { readFile } from 'node:fs/promises'
-import { hostname, networkInterfaces } from 'node:os'
 import type { Listener, TlsMaterial } from '../../http/listener/listen.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { hostName, ownAddresses } from '../../lib/environment.ts'
 import { addressAt, formatIP, isLinkLocalUnicast, parseCIDR, parseIP } from '../../lib/ip.ts'
 import { readNamedPair, readTlsSettings } from '../../lib/tls-settings.ts'
 import type { Config } from '../config.ts'
@@ -161,14 +161,15 @@ function followServerPair(
 /** Names in the server's certificate: its addresses, the advertised ones, and its names inside a cluster. */
 export function certificateNames({ host, advertiseAddress, tlsSans, serviceClusterIpRange }: Config): string[] {
   const service = serviceClusterIpRange.map(range => addressAt(parseCIDR(range)!, 1n)).filter(ip => ip !== undefined)
-  const own = isEverywhere(host) ? [hostname(), ...machineAddresses()] : [host]
+  const own = isEverywhere(host) ? [hostName(), ...machineAddresses()] : [host]
   return [...own, ...(advertiseAddress === undefined ? [] : [advertiseAddress]), ...tlsSans, ...service.map(formatIP)]
 }
 
 /** Addresses of this machine, without link-local ones. */
 function machineAddresses(): string[] {
-  const all = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? [])
-  return all.map(({ address }) => address).filter(address => !isLinkLocalUnicast(parseIP(address)!))
+  return ownAddresses()
+    .map(({ address }) => address)
+    .filter(address => !isLinkLocalUnicast(parseIP(address)!))
 }
 
 /** The host of the URL in kubeconfigs: the advertised address, or one that works on this machine. */

@@ -1,5 +1,4 @@
 /** Opens the export of traces: reads the TracingConfiguration and connects to its collector. Loaded only where there is one. */
-import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { ConfigurationError, readConfiguration } from '../../codec/configuration-document.ts'
 import type { Log } from '../../http/observability/log.ts'
@@ -7,6 +6,7 @@ import { Exporter } from '../../http/tracing/exporter.ts'
 import { type Collector, grpcSender, httpSender } from '../../http/tracing/senders.ts'
 import { Tracer } from '../../http/tracing/tracer.ts'
 import type { Clock } from '../../lib/clock.ts'
+import { newUuid } from '../../lib/environment.ts'
 import { aggregate, goQuote } from '../../lib/go-text.ts'
 import { parseUrl } from '../../lib/url.ts'
 import { int32, message, type Static, string } from '../../schema/types.ts'
@@ -43,7 +43,7 @@ export function openTracing({ tracingConfigFile = '' }: Pick<Config, 'tracingCon
   const exporter = new Exporter({
     sender: isGrpc ? grpcSender(collector) : httpSender(collector),
     source: {
-      resource: { 'service.name': 'apiserver', 'service.instance.id': randomUUID() },
+      resource: { 'service.name': 'apiserver', 'service.instance.id': newUuid() },
       scope: { name: 'keelson', version: VERSION },
     },
     clock,

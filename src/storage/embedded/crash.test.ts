@@ -5,13 +5,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { repeats } from '../../../test/kit.ts'
 import { builtScript } from '../../../test/kits/script.ts'
 import { text } from '../../../test/kits/storage/conformance-kit.ts'
 import type { Report } from '../../../test/kits/storage/crash-writer.ts'
 import { StoreUnavailable } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
 
-const ROUNDS = 15
+const ROUNDS = repeats(10)
 
 function directory(t: TestContext): string {
   const dir = mkdtempSync(join(tmpdir(), 'keelson-crash-'))

@@ -1,5 +1,7 @@
 /** The members of an etcd cluster: calls go to one of them, and to another when it fails. */
+import { chance, monotonicMs, startTimer, stopTimer } from '../../lib/environment.ts'
 import type { RequestTrace } from '../../lib/request-trace.ts'
+import type { Dial } from '../../transport/egress.ts'
 import {
   type Connection,
   ConnectionLost,
@@ -19,6 +21,8 @@ export type ClusterOptions = {
   /** `http://HOST:PORT` or `https://HOST:PORT` of members, any of which will do. */
   readonly endpoints: readonly string[]
   readonly tls?: Tls
+  /** Opens connections, where they are not direct. */
+  readonly dial?: Dial | undefined
   /** Told when the members cannot be reached, and when they can again. */
   readonly onChange?: (message: string) => void
 }
@@ -42,6 +46,7 @@ export type ReadOptions = { readonly withinMs?: number | undefined; readonly tra
 export class Cluster {
   readonly #endpoints: readonly string[]
   readonly #tls: Tls
+  readonly #proxy: Dial | undefined
   readonly #onChange: (message: string) => void
   readonly #retired = new Set<Connection>()
   /** Ends all waiting, when the cluster is closed. */
@@ -53,11 +58,12 @@ export class Cluster {
   #isReachable = true
   #isClosed = false
 
-  constructor({ endpoints, tls = {}, onChange = () => {} }: ClusterOptions) {
+  constructor({ endpoints, tls = {}, dial, onChange = () => {} }: ClusterOptions) {
+    this.#proxy = dial
     this.#endpoints = endpoints
     this.#tls = tls
     this.#onChange = onChange
-    this.#next = Math.floor(Math.random() * endpoints.length)
+    this.#next = Math.floor(chance() * endpoints.length)
   }
 
   /** The members, for people. */
@@ -71,13 +77,13 @@ export class Cluster {
     request: Request,
     { withinMs = CALL_MS, trace }: ReadOptions = {},
   ): Promise<Response> {
-    const until = performance.now() + withinMs
+    const until = monotonicMs() + withinMs
     let answered: unknown
     for (let attempt = 0; ; attempt++) {
       let connection: Connection | undefined
       try {
         connection = this.#usable ?? (await this.#connection(until))
-        const left = until - performance.now()
+        const left = until - monotonicMs()
         const deadlineMs = Math.min(ATTEMPT_MS, Math.max(left, MIN_WAIT_MS))
         return await call(connection, { method, request, deadlineMs, trace })
       } catch (error) {
@@ -88,7 +94,7 @@ export class Cluster {
         if (connection) this.#avoid(connection, error)
       }
       const wait = waitAfter(attempt)
-      if (performance.now() + wait >= until) throw explain(answered, this.where)
+      if (monotonicMs() + wait >= until) throw explain(answered, this.where)
       await this.#sleep(wait)
     }
   }
@@ -98,7 +104,7 @@ export class Cluster {
    * `isNotDone` can tell about, or with `StoreUnavailable` if it was never sent.
    */
   async write<Request, Response>(method: Method<Request, Response>, request: Request, trace?: RequestTrace): Promise<Response> {
-    const until = performance.now() + CALL_MS
+    const until = monotonicMs() + CALL_MS
     for (let attempt = 0; ; attempt++) {
       const connection = this.#usable ?? (await this.#connection(until))
       try {
@@ -108,7 +114,7 @@ export class Cluster {
         this.#avoid(connection, error)
         if (!isNotDone(error)) throw error
         const wait = waitAfter(attempt)
-        if (this.#isClosed || performance.now() + wait >= until) throw explain(error, this.where)
+        if (this.#isClosed || monotonicMs() + wait >= until) throw explain(error, this.where)
         await this.#sleep(wait)
       }
     }
@@ -116,7 +122,7 @@ export class Cluster {
 
   /** Opens a stream to a member. Rejects with `StoreUnavailable` when none can be reached. */
   async stream(path: string, handler: StreamHandler): Promise<Stream> {
-    const connection = await this.#connection(performance.now() + CALL_MS)
+    const connection = await this.#connection(monotonicMs() + CALL_MS)
     return connection.stream(path, {
       message: message => handler.message(message),
       ended: error => {
@@ -161,7 +167,7 @@ export class Cluster {
       } catch (error) {
         const wait = waitAfter(attempt)
         if (this.#isClosed) throw closed()
-        if (isLasting(error) || performance.now() + wait >= until) throw explain(error, this.where)
+        if (isLasting(error) || monotonicMs() + wait >= until) throw explain(error, this.where)
         await this.#sleep(wait)
       }
     }
@@ -193,7 +199,7 @@ export class Cluster {
     const end = () => giveUp.abort(closed())
     this.#endings.add(end)
     try {
-      return await openConnection(endpoint, { peer: ETCD, tls: this.#tls, signal: giveUp.signal })
+      return await openConnection(endpoint, { peer: ETCD, tls: this.#tls, dial: this.#proxy, signal: giveUp.signal })
     } finally {
       this.#endings.delete(end)
     }
@@ -202,11 +208,11 @@ export class Cluster {
   #sleep(ms: number): Promise<void> {
     return new Promise(resolve => {
       const end = () => {
-        clearTimeout(timer)
+        stopTimer(timer)
         this.#endings.delete(end)
         resolve()
       }
-      const timer = setTimeout(end, ms)
+      const timer = startTimer(end, ms)
       this.#endings.add(end)
     })
   }
@@ -221,7 +227,7 @@ export class Cluster {
     this.#next = (this.#next + 1) % this.#endpoints.length
     connection.retire()
     this.#retired.add(connection)
-    setTimeout(() => {
+    startTimer(() => {
       this.#retired.delete(connection)
       connection.destroy(new ConnectionLost('the member was given up'))
     }, RETIRED_MS).unref()
@@ -231,4 +237,4 @@ export class Cluster {
 const closed = () => new StoreUnavailable('the store is closed')
 
 /** The first wait is short; later ones grow, and differ between replicas. */
-const waitAfter = (attempt: number) => Math.min(MIN_WAIT_MS * 2 ** attempt, MAX_WAIT_MS) * (0.5 + Math.random() / 2)
+const waitAfter = (attempt: number) => Math.min(MIN_WAIT_MS * 2 ** attempt, MAX_WAIT_MS) * (0.5 + chance() / 2)

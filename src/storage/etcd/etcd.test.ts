@@ -1,30 +1,50 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { after, test } from 'node:test'
 import { type EtcdCluster, startEtcd } from '../../../test/kits/etcd.ts'
 import { describeStore } from '../../../test/kits/storage/conformance.ts'
+import { countedFrom } from '../../../test/kits/storage/counted-store.ts'
 import { plainFormat } from '../../../test/kits/storage/plain-format.ts'
 import { noteNotRun, programsNamed } from '../../../test/programs.ts'
-import { LateBytes, type Store } from '../store.ts'
+import { LateBytes, type Revision, type Store } from '../store.ts'
 import { openEtcdStore } from './etcd.ts'
 import type { RecordFormat } from './record-format.ts'
 
-const clusters = new WeakMap<Store, EtcdCluster>()
+/** A cluster for all tests of the file that need as many members; each of its stores has a prefix of its own, and looks like a new one. */
+class SharedCluster {
+  readonly #start: () => Promise<EtcdCluster>
+  readonly #places = new WeakMap<Store, { readonly prefix: string; readonly first: Revision }>()
+  #cluster: Promise<EtcdCluster> | undefined
+  #count = 0
 
-/** A store on a new cluster, which ends with it. */
-async function openOn(program: string, members: number): Promise<Store> {
-  const cluster = await startEtcd({ program, members })
-  return openIn(cluster)
-}
-
-async function openIn(cluster: EtcdCluster): Promise<Store> {
-  const store = await openEtcdStore({ endpoints: cluster.endpoints, prefix: '/registry', format: plainFormat })
-  const closing = store.close.bind(store)
-  store.close = async () => {
-    await closing()
-    if (clusters.get(store) === cluster) await cluster[Symbol.asyncDispose]()
+  constructor(program: string, members: number) {
+    this.#start = () => startEtcd({ program, members })
+    after(async () => (await this.#cluster)?.[Symbol.asyncDispose]())
   }
-  clusters.set(store, cluster)
-  return store
+
+  async open(): Promise<Store> {
+    const prefix = `/registry-${++this.#count}`
+    const store = await this.#connect(prefix)
+    const { newest: first } = await store.extent()
+    if (first > 1) await store.compact(first)
+    return this.#at({ prefix, first }, store)
+  }
+
+  async reopen(store: Store): Promise<Store> {
+    const place = this.#places.get(store)!
+    await store.close()
+    return this.#at(place, await this.#connect(place.prefix))
+  }
+
+  async #connect(prefix: string): Promise<Store> {
+    this.#cluster ??= this.#start()
+    return openEtcdStore({ endpoints: (await this.#cluster).endpoints, prefix, format: plainFormat })
+  }
+
+  #at(place: { readonly prefix: string; readonly first: Revision }, store: Store): Store {
+    const counted = countedFrom(store, place.first)
+    this.#places.set(counted, place)
+    return counted
+  }
 }
 
 /** Keeps the object, and does not look at the value. */
@@ -50,15 +70,19 @@ if (program === undefined) {
     assert.equal(String((await store.get('/a')).entry!.value), 'record')
   })
 
+  test('a new store is at revision 1, and a write adds one', async () => {
+    await using cluster = await startEtcd({ program })
+    await using store = await openEtcdStore({ endpoints: cluster.endpoints, prefix: '/registry', format: plainFormat })
+    assert.deepEqual(await store.extent(), { oldest: 1, newest: 1 })
+    assert.deepEqual(await store.swap('/a', { expect: 0, value: Buffer.from('x') }), { ok: true, revision: 2 })
+    assert.deepEqual(await store.extent(), { oldest: 1, newest: 2 })
+  })
+
   for (const members of [1, 3]) {
+    const cluster = new SharedCluster(program, members)
     describeStore(`etcd (${members === 1 ? 'one member' : `${members} members`})`, {
-      open: () => openOn(program, members),
-      async reopen(store) {
-        const cluster = clusters.get(store)!
-        clusters.delete(store)
-        await store.close()
-        return openIn(cluster)
-      },
+      open: () => cluster.open(),
+      reopen: store => cluster.reopen(store),
       remote: true,
       runs: members === 1 ? 25 : 6,
       // Several members differ from one where writes meet and where others hear of them.

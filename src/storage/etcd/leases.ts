@@ -1,5 +1,5 @@
 /** Leases for keys with a time to live. As with kube-apiserver, keys that are written soon after one another share one. */
-import { randomBytes } from 'node:crypto'
+import { monotonicMs, randomBytes } from '../../lib/environment.ts'
 import type { RequestTrace } from '../../lib/request-trace.ts'
 import { RpcError } from '../../transport/grpc/connection.ts'
 import type { Cluster } from './cluster.ts'
@@ -24,12 +24,12 @@ export class Leases {
   async for(ttlSeconds: number, trace?: RequestTrace): Promise<number> {
     const ttl = Math.ceil(ttlSeconds)
     const current = this.#byTtl.get(ttl)
-    if (current && current.keys < KEYS_PER_LEASE && performance.now() < current.until) {
+    if (current && current.keys < KEYS_PER_LEASE && monotonicMs() < current.until) {
       current.keys++
       return current.id
     }
     const longer = Math.min(Math.floor(ttl * LONGER_BY), MAX_SECONDS)
-    const lease = { id: this.#grant(ttl + longer, trace), until: performance.now() + longer * 1000, keys: 1 }
+    const lease = { id: this.#grant(ttl + longer, trace), until: monotonicMs() + longer * 1000, keys: 1 }
     this.#byTtl.set(ttl, lease)
     lease.id.catch(() => this.#byTtl.get(ttl) === lease && this.#byTtl.delete(ttl))
     return lease.id

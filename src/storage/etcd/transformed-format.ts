@@ -20,8 +20,12 @@ export function transformedFormat(format: RecordFormat, { transformer, prefix }:
       const read = records.map(({ key, stored }) => transformer.fromStorage(named(key), stored))
       return whenDone(allOf(read), read => decodeRead(format, records, read))
     },
-    mayBeStale: key => transformer.mayBeStale(key),
-    isStale: ({ key, stored }) => whenDone(transformer.fromStorage(named(key), stored), read => read.fault === undefined && read.isStale),
+    mayBeStale: key => transformer.mayBeStale(key) || format.mayBeStale?.(key) === true,
+    isStale: ({ key, stored }) =>
+      whenDone(transformer.fromStorage(named(key), stored), read => {
+        if (read.fault !== undefined || read.isStale) return read.fault === undefined
+        return format.mayBeStale?.(key) === true && format.isStale!({ key, stored: read.value })
+      }),
   }
 }
 

@@ -1,4 +1,5 @@
 /** A watch of etcd that outlives connections and members: it goes on after the last revision that it has got. */
+import { startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { RpcError, type Stream } from '../../transport/grpc/connection.ts'
 import { type Batch, Compacted, type Event, type Revision, StoreUnavailable } from '../store.ts'
@@ -55,7 +56,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
   #position: Revision
   /** The revision that somebody waits for, where etcd has to be asked. */
   #wanted: Revision = 0
-  #asking: NodeJS.Timeout | undefined
+  #asking: Timer | undefined
   #stream: Stream | undefined
   #decoding: Promise<void> | undefined
   #state: 'new' | 'running' | 'ended' = 'new'
@@ -99,7 +100,7 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
   end(): void {
     this.#state = 'ended'
     this.#stream?.close()
-    clearTimeout(this.#asking)
+    stopTimer(this.#asking)
     this.#signal.removeEventListener('abort', this.#abort)
     this.#parts.onEnd(this)
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(DONE)
@@ -294,11 +295,11 @@ export class EtcdWatch implements AsyncIterableIterator<Batch> {
     this.#asking = undefined
     if (this.#state !== 'running' || this.#position >= this.#wanted) return
     this.#stream?.send(writeWatchProgress())
-    this.#asking = setTimeout(() => this.#ask(), PROGRESS_MS)
+    this.#asking = startTimer(() => this.#ask(), PROGRESS_MS)
   }
 
   async #pause(ms: number): Promise<void> {
-    if (this.#state === 'running') await new Promise(resolve => setTimeout(resolve, ms))
+    if (this.#state === 'running') await new Promise<void>(resolve => startTimer(resolve, ms))
   }
 }
 

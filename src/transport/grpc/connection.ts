@@ -1,5 +1,6 @@
 /** One HTTP/2 connection to a gRPC server, and the calls on it. */
 import { messageOf } from '../../lib/error-message.ts'
+import type { Dial } from '../egress.ts'
 import { encodeHeaders, type Headers } from './hpack.ts'
 import { DeadlineExceeded, type Http2Session, type Http2Stream, openSession, type Tls } from './http2-session.ts'
 import type { Writer } from './wire.ts'
@@ -95,16 +96,22 @@ export type Peer = {
   readonly isPinged?: boolean
 }
 
-export type ConnectionOptions = { readonly peer: Peer; readonly tls?: Tls; readonly signal: AbortSignal }
+export type ConnectionOptions = {
+  readonly peer: Peer
+  readonly tls?: Tls
+  /** Opens the connection, where it is not direct. */
+  readonly dial?: Dial | undefined
+  readonly signal: AbortSignal
+}
 
 /**
  * Connects to `http://HOST:PORT`, `https://HOST:PORT` or the Unix socket `unix:///PATH`. Rejects with the error of the socket or of TLS,
  * or with what the signal says.
  */
-export async function openConnection(endpoint: string, { peer, tls = {}, signal }: ConnectionOptions): Promise<Connection> {
+export async function openConnection(endpoint: string, { peer, tls = {}, dial, signal }: ConnectionOptions): Promise<Connection> {
   const url = new URL(endpoint)
   const windows = { streamWindow: STREAM_WINDOW, sessionWindow: SESSION_WINDOW }
-  return new Connection(endpoint, peer, await openSession(url, { tls, connectMs: CONNECT_MS, signal, ...windows }))
+  return new Connection(endpoint, peer, await openSession(url, { tls, dial, connectMs: CONNECT_MS, signal, ...windows }))
 }
 
 /** Names and values that a call has beside its message. */
@@ -290,7 +297,7 @@ const INTERNAL = 13
 const UNAVAILABLE = 14
 
 /** Puts the header of a gRPC message, for which room was left, before it. */
-function framed(message: Writer): Buffer {
+export function framed(message: Writer): Buffer {
   const frame = message.finish()
   frame[0] = 0
   frame.writeUInt32BE(frame.length - 5, 1)
@@ -299,8 +306,8 @@ function framed(message: Writer): Buffer {
 
 const NOTHING = Buffer.alloc(0)
 
-/** Takes what arrives apart into messages. */
-class Frames {
+/** Splits the bytes of a stream into its messages. */
+export class Frames {
   readonly #take: (message: Buffer) => void
   #chunks: Buffer[] = []
   #length = 0

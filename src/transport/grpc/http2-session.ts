@@ -7,11 +7,18 @@
  *     socket ─→ frames ─→ headers, data, closed of the stream that they belong to
  */
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import type { Dial } from '../egress.ts'
 import { connectTrusting, type Trust } from '../trusting-agent.ts'
 import { HeaderReader, type Headers } from './hpack.ts'
 
 /** Certificates of this client, and the authorities of the server; PEM. */
-export type Tls = { readonly ca?: string; readonly cert?: string; readonly key?: string }
+export type Tls = {
+  readonly ca?: string
+  readonly cert?: string
+  readonly key?: string
+  /** Whether any certificate of the server is accepted, as by probes. */
+  readonly isUnverified?: boolean
+}
 
 export type StreamHandler = {
   /** Headers before the first data, and trailers after the last. */
@@ -40,6 +47,8 @@ export type Http2Stream = {
 
 export type SessionOptions = {
   readonly tls: Tls
+  /** Opens the connection, where it is not direct. */
+  readonly dial?: Dial | undefined
   readonly connectMs: number
   /** Ends the attempt to connect. */
   readonly signal?: AbortSignal
@@ -50,16 +59,18 @@ export type SessionOptions = {
 
 /** Connects, and waits for the settings of the server. Rejects with the error of the socket or of TLS. */
 export function openSession(url: URL, options: SessionOptions): Promise<Http2Session> {
-  const { tls, connectMs, signal } = options
+  const { tls, dial, connectMs, signal } = options
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const isTls = url.protocol === 'https:'
   const port = Number(url.port || (isTls ? 443 : 80))
   return new Promise((resolve, reject) => {
     const socket = isTls
-      ? connectTrusting({ host, port, ...(!isIP(host) && { servername: host }), ALPNProtocols: ['h2'] }, trustOf(host, tls))
+      ? connectTrusting({ host, port, ...(!isIP(host) && { servername: host }), ALPNProtocols: ['h2'], dial }, trustOf(host, tls))
       : url.protocol === 'unix:'
         ? connectTcp({ path: socketPath(url) })
-        : connectTcp({ host, port })
+        : dial
+          ? (dial({ host, port }) as Socket)
+          : connectTcp({ host, port })
     socket.setNoDelay(true)
     const settle = () => {
       clearTimeout(timer)
@@ -90,12 +101,12 @@ function socketPath(url: URL): string {
   return path.startsWith('/@') ? `\0${path.slice(2)}` : path
 }
 
-const trustOf = (host: string, { ca = '', cert, key }: Tls): Trust => ({
+const trustOf = (host: string, { ca = '', cert, key, isUnverified = false }: Tls): Trust => ({
   host,
   ca,
   servername: '',
   client: cert && key ? { cert, key } : undefined,
-  skipsVerification: false,
+  skipsVerification: isUnverified,
 })
 
 /** No answer came in time. */

@@ -34,17 +34,17 @@ export function contextWith({ gates = [], ...more }: Partial<RequestContext> & {
 export type Draft = { readonly metadata?: object; readonly [field: string]: unknown }
 
 /** The object after decoding and defaulting. */
-export function withDefaults(kind: Kind<any>, draft: Draft): any {
+export function withDefaults(kind: Kind<any>, draft: Draft, { gate }: RequestContext = contextWith()): any {
   const resource = resourceOf(kind, 'k8s.io')
   const object = conform(resource.type, structuredClone(complete(resource, draft)) as never).value
   fillDefaults(resource.type, object)
-  kind.def.defaults?.(object, { now: NOW, groupDomain: 'k8s.io' })
+  kind.def.defaults?.(object, { now: NOW, groupDomain: 'k8s.io', gate })
   return object
 }
 
 /** The object that a create would store. */
 export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = contextWith()): any {
-  const object = withDefaults(kind, draft)
+  const object = withDefaults(kind, draft, ctx)
   if (kind.def.status && !kind.def.keepsStatusOnCreate) {
     object.status = conform(kind.def.status, {}).value
     fillDefaults(kind.def.status, object.status)
@@ -55,7 +55,7 @@ export function created(kind: Kind<any>, draft: Draft, ctx: RequestContext = con
 
 /** The object that an update of `old` would store. */
 export function updated(kind: Kind<any>, draft: Draft, old: Draft, ctx: RequestContext = contextWith()): any {
-  const [object, stored] = [withDefaults(kind, draft), withDefaults(kind, old)]
+  const [object, stored] = [withDefaults(kind, draft, ctx), withDefaults(kind, old, ctx)]
   if (kind.def.status) object.status = stored.status
   kind.def.prepareForUpdate?.(object, stored, ctx)
   return object
@@ -68,7 +68,7 @@ export function check(kind: Kind<any>, draft: Draft, { old, ctx = contextWith() 
   const resource = resourceOf(kind, 'k8s.io')
   if (old) {
     const object = updated(kind, draft, old, ctx)
-    return errorsOf(resource, object, { old: withDefaults(kind, old), ctx, rules: kind.def })
+    return errorsOf(resource, object, { old: withDefaults(kind, old, ctx), ctx, rules: kind.def })
   }
   return errorsOf(resource, created(kind, draft, ctx), { ctx, rules: kind.def })
 }

@@ -1,6 +1,10 @@
 /** Starts processes that share a store, for tests. */
 import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { sharedScript } from '../script.ts'
 import type { Answer, Doubt, Order, Written } from './store-host.ts'
+
+const HOST = fileURLToPath(new URL('./store-host.ts', import.meta.url))
 
 /** A process of a family; `written` lists the writes that were acknowledged in it so far. */
 export class StoreProcess {
@@ -12,8 +16,7 @@ export class StoreProcess {
   #wake = () => {}
 
   constructor() {
-    const script = new URL('./store-host.ts', import.meta.url)
-    this.child = fork(script, [], { execArgv: ['--import', 'tsx'] })
+    this.child = fork(sharedScript(HOST), [], { execArgv: [] })
     this.child.on('message', message => this.#take(message as Answer | Written | Doubt))
     this.child.on('exit', () => this.#wake())
   }

@@ -1,4 +1,5 @@
 /** ResourceQuota: charges an object to the quotas of its namespace before it is stored, and gives it back when it is not. */
+import { startTimer, stopTimer } from '../../../lib/environment.ts'
 import { waitFor } from '../../../lib/step.ts'
 import type { AnyObject } from '../../../schema/object-meta.ts'
 import { internalError, StatusError } from '../../../schema/status-error.ts'
@@ -70,13 +71,13 @@ class QuotaAdmission {
 
   admit(attributes: Attributes, evaluator: Evaluator): Promise<void> {
     return new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const timer = startTimer(() => {
         waiting.isLate = true
         reject(internalError('resource quota evaluation timed out'))
       }, WAIT_MS)
       const decide = (refusal?: unknown) => {
         waiting.isDecided = true
-        clearTimeout(timer)
+        stopTimer(timer)
         if (refusal === undefined) resolve()
         else reject(refusal)
       }

@@ -155,6 +155,7 @@ export const Pod = defineKind({
     'status.podIPs': () => undefined,
     'status.nominatedNodeName': pod => pod.status.nominatedNodeName,
   },
+  fieldSelectors: { dividing: 'spec.nodeName' },
 
   rowConditions: ({ status: { phase } }) => (phase === 'Succeeded' || phase === 'Failed' ? [COMPLETED[phase]] : []),
   columns: podColumns,

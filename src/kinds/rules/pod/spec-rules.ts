@@ -1,4 +1,5 @@
 /** Rules for the spec of a pod, alone and inside a template: all errors, in the order of kube-apiserver. */
+
 import { goQuote } from '../../../lib/go-text.ts'
 import { inclusiveRangeMessage, isPrefixedLabelKey } from '../../../lib/names.ts'
 import { validateAnnotations, validateLabels } from '../../../schema/meta-rules.ts'
@@ -14,6 +15,7 @@ import {
   tooMany,
   withValue,
 } from '../../../schema/refs.ts'
+import { notReserved } from '../declared-formats.ts'
 import { under, wholeObject } from '../error-paths.ts'
 import { internalRepresentation } from '../internal-representation.ts'
 import { validateChoice, validateLabelText, validateObjectName, validateQualifiedName } from '../text-rules.ts'
@@ -206,7 +208,7 @@ function* validateEvictionResponders(responders: readonly EvictionResponder[], a
     const itemAt = at[i]!
     if (!name) yield required(itemAt.name)
     else {
-      if (isReservedDomain(name)) yield invalid(itemAt.name, 'domain names *.k8s.io, *.kubernetes.io are reserved')
+      yield* notReserved(name, itemAt.name)
       yield* invalidEach(itemAt.name, isPrefixedLabelKey(name))
     }
     if (priority === undefined || priority === null) yield required(itemAt.priority)
@@ -215,12 +217,4 @@ function* validateEvictionResponders(responders: readonly EvictionResponder[], a
     else if (priority < RESERVED_PRIORITIES)
       yield invalid(itemAt.priority, 'priorities 0-999 are reserved for responders with *.k8s.io suffix')
   }
-}
-
-function isReservedDomain(name: string): boolean {
-  const [prefix = ''] = name.toLowerCase().split('/', 1)
-  const domain = prefix.trim()
-  let end = domain.length
-  while (end > 0 && domain[end - 1] === '.') end--
-  return ['.k8s.io', '.kubernetes.io'].some(reserved => `.${domain.slice(0, end)}`.endsWith(reserved))
 }

@@ -65,7 +65,7 @@ const LifecycleHandler = message('LifecycleHandler', {
   tcpSocket: [3, TCPSocketAction, 'Has no effect; kept for old objects.'],
   sleep: [4, SleepAction, 'Waits.'],
 })
-type LifecycleHandler = Static<typeof LifecycleHandler>
+export type LifecycleHandler = Static<typeof LifecycleHandler>
 
 const WINDOWS_SIGNALS = ['SIGKILL', 'SIGTERM']
 /** All stop signals of Linux, which include those of other systems. */

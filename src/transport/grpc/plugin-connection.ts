@@ -1,10 +1,11 @@
-/** The connection to a KMS plugin: gRPC on a Unix socket. */
+/** The connection to a plugin of the server: gRPC on a Unix socket. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Connection, ConnectionLost, codeName, type Method, openConnection, RpcError } from '../../transport/grpc/connection.ts'
-import { DeadlineExceeded } from '../../transport/grpc/http2-session.ts'
+import { dialFailure } from '../dial-failure.ts'
+import { type Connection, ConnectionLost, codeName, type Method, openConnection, RpcError } from './connection.ts'
+import { DeadlineExceeded } from './http2-session.ts'
 
 /** A call of a plugin that failed; the message is that of Go's gRPC. */
-export class KmsError extends Error {
+export class PluginError extends Error {
   readonly code: number
 
   constructor(cause: RpcError) {
@@ -13,37 +14,38 @@ export class KmsError extends Error {
   }
 }
 
-export type KmsConnectionOptions = {
+export type PluginConnectionOptions = {
+  /** The plugin in messages. */
+  readonly name: string
   /** `unix:///PATH` */
   readonly endpoint: string
   readonly timeoutMs: number
   /** Called after each call, with the time at which it began and its failure. */
-  readonly called?: (path: string, began: number, failure?: KmsError) => void
+  readonly called?: (path: string, began: number, failure?: PluginError) => void
 }
 
 const DEADLINE_EXCEEDED = 4
 const UNAVAILABLE = 14
-const PEER = { name: 'the KMS plugin', authority: 'localhost' }
 /** How long a plugin that does not listen is waited for before it is tried again. */
 const DIAL_AGAIN_MS = 100
 
 /** The plugin need not run yet: each call waits for it until its time is over. */
-export class KmsConnection {
-  readonly #options: KmsConnectionOptions
+export class PluginConnection {
+  readonly #options: PluginConnectionOptions
   readonly #closing = new AbortController()
   #connection: Connection | undefined
   #dialing: Promise<Connection> | undefined
 
-  constructor(options: KmsConnectionOptions) {
+  constructor(options: PluginConnectionOptions) {
     this.#options = options
   }
 
   close(): void {
-    this.#closing.abort(new Error('the KMS provider is closed'))
+    this.#closing.abort(new Error(`the connection to ${this.#options.name} is closed`))
     this.#connection?.destroy()
   }
 
-  /** Throws KmsError. */
+  /** Throws PluginError. */
   async call<Request, Response>(method: Method<Request, Response>, request: Request): Promise<Response> {
     const { timeoutMs, called } = this.#options
     const began = performance.now()
@@ -52,7 +54,7 @@ export class KmsConnection {
       called?.(method.path, began)
       return answer
     } catch (error) {
-      const failure = new KmsError(error instanceof RpcError ? error : new RpcError(UNAVAILABLE, (error as Error).message))
+      const failure = new PluginError(error instanceof RpcError ? error : new RpcError(UNAVAILABLE, (error as Error).message))
       called?.(method.path, began, failure)
       throw failure
     }
@@ -84,7 +86,10 @@ export class KmsConnection {
 
   async #connected(): Promise<Connection> {
     if (this.#connection?.isUsable) return this.#connection
-    this.#dialing ??= openConnection(this.#options.endpoint, { peer: PEER, signal: this.#closing.signal })
+    this.#dialing ??= openConnection(this.#options.endpoint, {
+      peer: { name: this.#options.name, authority: 'localhost' },
+      signal: this.#closing.signal,
+    })
       .then(connection => {
         if (this.#closing.signal.aborted) connection.destroy()
         return (this.#connection = connection)
@@ -94,18 +99,11 @@ export class KmsConnection {
   }
 
   #explained(error: unknown): string {
-    const { code, message } = error as NodeJS.ErrnoException
-    const reason = (code !== undefined && SOCKET_ERRORS[code]) || message
-    const path = new URL(this.#options.endpoint).pathname
-    return `connection error: desc = "transport: Error while dialing: dial unix ${path}: connect: ${reason}"`
+    const why = dialFailure('unix', new URL(this.#options.endpoint).pathname, error)
+    return `connection error: desc = "transport: Error while dialing: ${why}"`
   }
 }
 const TOO_LATE = 'context deadline exceeded'
-const SOCKET_ERRORS: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file or directory',
-  ECONNREFUSED: 'connection refused',
-  EACCES: 'permission denied',
-}
 
 function within<T>(promise: Promise<T>, ms: number): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -1,0 +1,112 @@
+// Bundles the simulator with the server and runs it: `npm run simulate -- --seeds 1000`. With `--mutants`, known bugs are put into the
+// source one at a time, and the number of seeds until each is found is shown.
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { bundleOf } from './test-bundle.mjs'
+
+const FOLDER = 'dist/simulation'
+const MAX_SEEDS = 200
+/** Milliseconds that clients work in a run of a mutant. */
+const MUTANT_MS = '5000'
+/** Processes beyond this number take the memory that the others need. */
+const MAX_JOBS = 4
+
+mkdirSync(FOLDER, { recursive: true })
+process.exit(process.argv.includes('--mutants') ? await runMutants() : await runSimulator())
+
+async function runSimulator() {
+  const file = await bundleOf({ entry: './test/simulation/main.ts', outfile: `${FOLDER}/simulate.cjs` })
+  const { args, jobs } = jobsOf(process.argv.slice(2))
+  const begin = performance.now()
+  const parts = Array.from({ length: jobs }, (_, i) => (jobs === 1 ? [] : ['--part', `${i + 1}/${jobs}`]))
+  const ended = await Promise.all(parts.map(part => run(file, [...args, ...part], 'inherit')))
+  const all = ended.map(({ sent }) => sent ?? [])
+  // The fixed seeds, and then the new ones.
+  for (const i of [0, 1]) {
+    const totals = all.flatMap(each => each[i] ?? [])
+    if (totals.length > 0) console.log(describe(totals, (performance.now() - begin) / 1000))
+  }
+  return ended.every(({ status }) => status === 0) ? 0 : 1
+}
+
+/** One seed needs one process; many are shared by as many as there are processors. */
+function jobsOf(args) {
+  const at = args.indexOf('--jobs')
+  const isOne = ['--seed', '--speed', '--fail-nth', '--help', '-h'].some(name => args.includes(name))
+  if (at < 0) return { args, jobs: isOne ? 1 : Math.min(availableParallelism(), MAX_JOBS) }
+  return { args: args.filter((_, i) => i !== at && i !== at + 1), jobs: Math.max(1, Number(args[at + 1])) }
+}
+
+function describe(totals, seconds) {
+  const sum = name => totals.reduce((total, each) => total + each[name], 0)
+  const [virtual, cpu, requests] = [sum('virtualMs') / 1000, sum('cpuSeconds'), sum('requests')]
+  const speed = `${Math.round(virtual / cpu)} times as fast as real time on one processor`
+  const load = `${Math.round(requests / virtual)} requests per virtual second, ${((cpu * 1000) / requests).toFixed(2)} ms of processor time each`
+  return `${sum('seeds')} seeds from ${totals[0].from}, ${sum('failed')} failed; ${Math.round(virtual)} s of virtual time with ${cpu.toFixed(1)} s of processor time (${speed}), ${seconds.toFixed(0)} s in all; ${load}`
+}
+
+/** Mutants are tried at the same time, as far as there are processors. */
+async function runMutants() {
+  const options = { mutants: { type: 'boolean' }, mutant: { type: 'string' }, seeds: { type: 'string' }, jobs: { type: 'string' } }
+  const { values } = parseArgs({ options })
+  const most = Number(values.seeds ?? MAX_SEEDS)
+  const waiting = (await mutants()).filter(({ name }) => name.includes(values.mutant ?? ''))
+  const found = []
+  const work = async number => {
+    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) found.push(await tryMutant(mutant, { number, most }))
+  }
+  const jobs = Number(values.jobs ?? Math.min(availableParallelism(), MAX_JOBS))
+  await Promise.all(Array.from({ length: jobs }, (_, i) => work(i)))
+  console.log(`${found.filter(Boolean).length} of ${found.length} mutants found`)
+  return found.every(Boolean) ? 0 : 1
+}
+
+/** Whether it was found. */
+async function tryMutant(mutant, { number, most }) {
+  const outfile = `${FOLDER}/mutant-${number}.cjs`
+  const file = await bundleOf({ entry: './test/simulation/main.ts', outfile, plugins: [changed(mutant)] })
+  const { status, stdout, stderr } = await run(file, ['--until-failed', '--seeds', String(most), '--ms', MUTANT_MS], 'pipe')
+  if (status !== 0 && status !== 1) throw new Error(`${mutant.name}: ${stderr}`)
+  const [seeds, ...how] = stdout.trim().split('\n')
+  const isFound = status === 1 && how.length > 0
+  console.log(`${isFound ? '✓' : '✗'} ${mutant.name}: ${isFound ? `found with seed ${seeds}` : `not found in ${most} seeds`}`)
+  if (how.length > 0) console.log(`    ${how[0].slice(0, 200)}`)
+  return isFound
+}
+
+/** The list, which is in TypeScript as all of the simulator is. */
+async function mutants() {
+  const file = await bundleOf({ entry: './test/simulation/mutants.ts', outfile: `${FOLDER}/mutants.cjs` })
+  return (await import(resolve(file))).default.MUTANTS
+}
+
+/** Replaces a text of one file while it is bundled. */
+function changed({ name, file, find, replace }) {
+  return {
+    name: 'mutant',
+    setup({ onLoad }) {
+      const path = resolve(file)
+      onLoad({ filter: /\.ts$/ }, loaded => {
+        if (loaded.path !== path) return
+        const parts = readFileSync(path, 'utf8').split(find)
+        if (parts.length !== 2) throw new Error(`${file} has the text of the mutant "${name}" ${parts.length - 1} times`)
+        return { contents: parts.join(replace), loader: 'ts' }
+      })
+    },
+  }
+}
+
+/** Runs a bundle to its end: its status, its output where that is read, and what it has sent. */
+function run(file, args, output) {
+  return new Promise(done => {
+    const child = spawn(process.execPath, ['--enable-source-maps', file, ...args], { stdio: ['ignore', output, output, 'ipc'] })
+    let [stdout, stderr, sent] = ['', '', undefined]
+    child.stdout?.on('data', data => (stdout += data))
+    child.stderr?.on('data', data => (stderr += data))
+    child.on('message', message => (sent = message))
+    child.on('close', status => done({ status, stdout, stderr, sent }))
+  })
+}

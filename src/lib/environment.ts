@@ -1,0 +1,127 @@
+/**
+ * Time, chance, the event loop and the name of the machine, for everything between the port and the store. They are those of the process,
+ * unless a simulation has replaced them: then every run of a server follows from a seed. `test/environment.test.ts` lists the files that may use the system's
+ * directly. The clock of requests and controllers, which tests advance, is `clock.ts`; its timers are made here.
+ */
+import { randomUUID, randomBytes as systemBytes, randomInt as systemInt } from 'node:crypto'
+import { hostname, type NetworkInterfaceInfo, networkInterfaces } from 'node:os'
+import { setTimeout as systemSleep } from 'node:timers/promises'
+
+/** A timer that can be stopped. */
+export interface Timer {
+  /** The timer alone does not keep the process alive. */
+  unref(): this
+}
+
+export type SleepOptions = { readonly signal?: AbortSignal; readonly ref?: boolean }
+
+/** The substitute of a simulation. */
+export interface Environment {
+  /** Milliseconds since the epoch. */
+  wallMs(): number
+  /** Milliseconds of a clock that is never set. */
+  monotonicMs(): number
+  /** Calls a function once, or again and again, after a number of milliseconds. */
+  startTimer(run: () => void, ms: number, repeats: boolean): Timer
+  stopTimer(timer: Timer): void
+  /** Calls a function in the next iteration of the event loop. */
+  nextIteration(run: () => void): void
+  /** A number from 0 to 1, without 1. */
+  chance(): number
+}
+
+let simulated: Environment | undefined
+
+/** Replaces time, chance and the event loop for the whole process, until it is called with undefined. */
+export function simulate(environment: Environment | undefined): void {
+  simulated = environment
+}
+
+export const isSimulated = (): boolean => simulated !== undefined
+
+export const wallMs = (): number => (simulated === undefined ? Date.now() : simulated.wallMs())
+
+export const monotonicMs = (): number => (simulated === undefined ? performance.now() : simulated.monotonicMs())
+
+export const startTimer = (run: () => void, ms: number): Timer =>
+  simulated === undefined ? setTimeout(run, ms) : simulated.startTimer(run, ms, false)
+
+export const startInterval = (run: () => void, ms: number): Timer =>
+  simulated === undefined ? setInterval(run, ms) : simulated.startTimer(run, ms, true)
+
+/** Stops a timer or an interval. */
+export function stopTimer(timer: Timer | undefined): void {
+  if (timer === undefined) return
+  if (simulated === undefined) clearTimeout(timer as NodeJS.Timeout)
+  else simulated.stopTimer(timer)
+}
+
+export function nextIteration(run: () => void): void {
+  if (simulated === undefined) setImmediate(run)
+  else simulated.nextIteration(run)
+}
+
+/** Resolves after a number of milliseconds; rejects when the signal aborts. */
+export function sleep(ms: number, options: SleepOptions = {}): Promise<void> {
+  if (simulated === undefined) return systemSleep(ms, undefined, options)
+  const { signal } = options
+  return new Promise((resolve, reject) => {
+    const abort = () => {
+      stopTimer(timer)
+      reject(new DOMException('The operation was aborted', { name: 'AbortError', cause: signal?.reason }))
+    }
+    const timer = startTimer(() => {
+      signal?.removeEventListener('abort', abort)
+      resolve()
+    }, ms)
+    if (signal?.aborted) abort()
+    else signal?.addEventListener('abort', abort, { once: true })
+  })
+}
+
+/** A signal that aborts after a number of milliseconds. */
+export function timeoutSignal(ms: number): AbortSignal {
+  if (simulated === undefined) return AbortSignal.timeout(ms)
+  const controller = new AbortController()
+  startTimer(() => controller.abort(new DOMException('The operation was aborted due to timeout', 'TimeoutError')), ms)
+  return controller.signal
+}
+
+/** A number from 0 to 1, without 1; not for secrets. */
+export const chance = (): number => (simulated === undefined ? Math.random() : simulated.chance())
+
+/** A whole number from 0 to `below`, without `below`. Nobody can guess it. */
+export const randomInt = (below: number): number => (simulated === undefined ? systemInt(below) : Math.floor(simulated.chance() * below))
+
+/** Bytes that nobody can guess. */
+export function randomBytes(count: number): Buffer {
+  if (simulated === undefined) return systemBytes(count)
+  const bytes = Buffer.alloc(count)
+  for (let i = 0; i < count; i++) bytes[i] = simulated.chance() * 256
+  return bytes
+}
+
+export function newUuid(): ReturnType<typeof randomUUID> {
+  if (simulated === undefined) return randomUUID()
+  const bytes = randomBytes(16)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x40
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+const SIMULATED_ADDRESS: NetworkInterfaceInfo = {
+  address: '192.0.2.1',
+  netmask: '255.255.255.0',
+  family: 'IPv4',
+  mac: '00:00:00:00:00:00',
+  internal: false,
+  cidr: '192.0.2.1/24',
+}
+
+/** The name of the machine; all simulated ones have the same. */
+export const hostName = (): string => (simulated === undefined ? hostname() : 'simulated')
+
+/** The addresses of the machine. */
+export const ownAddresses = (): readonly NetworkInterfaceInfo[] =>
+  simulated === undefined ? Object.values(networkInterfaces()).flatMap(addresses => addresses ?? []) : [SIMULATED_ADDRESS]

@@ -1,0 +1,39 @@
+/**
+ * Allocations of claims that are chosen and not written yet. The pods of a group can share a claim: the first that is placed chooses its
+ * devices, and those after it go where these are. The devices stay taken until the last of them has written the allocation, or gives up.
+ */
+import type { DeviceUsage } from '../../devices/usage.ts'
+import type { AllocationResult } from '../../kinds/resource/allocation-shapes.ts'
+
+type Pending = { readonly allocation: AllocationResult; readonly holders: Set<string> }
+
+export class SharedAllocations {
+  readonly #usage: Pick<DeviceUsage, 'assume' | 'forget'>
+  /** The key is the uid of the claim. */
+  readonly #pending = new Map<string, Pending>()
+
+  constructor(usage: Pick<DeviceUsage, 'assume' | 'forget'>) {
+    this.#usage = usage
+  }
+
+  /** The allocation that a claim is about to get. */
+  of(claim: string): AllocationResult | undefined {
+    return this.#pending.get(claim)?.allocation
+  }
+
+  /** Takes the devices for a pod. */
+  hold(claim: string, allocation: AllocationResult, pod: string): void {
+    const pending = this.#pending.get(claim) ?? { allocation, holders: new Set() }
+    if (pending.holders.size === 0) this.#usage.assume(claim, allocation.devices.results ?? [])
+    pending.holders.add(pod)
+    this.#pending.set(claim, pending)
+  }
+
+  /** The pod has written the allocation, or will not. */
+  drop(claim: string, pod: string): void {
+    const pending = this.#pending.get(claim)
+    if (!pending?.holders.delete(pod) || pending.holders.size > 0) return
+    this.#pending.delete(claim)
+    this.#usage.forget(claim)
+  }
+}

@@ -1,0 +1,51 @@
+// The clients for tests in other languages are run as their users would run them, each with its example.
+import assert from 'node:assert/strict'
+import { cpSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
+import { KEELSON, patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
+import { testWith } from './programs.ts'
+
+/** A copy of a client outside of this repository, with the command named. */
+function copyOf(t: Scope, language: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } {
+  const cwd = temporaryDirectory(t)
+  cpSync(join(ROOT, 'clients', language), cwd, { recursive: true })
+  const path = [dirname(process.execPath), process.env['PATH']].join(delimiter)
+  return { cwd, env: { ...process.env, PATH: path, KEELSON: `${process.execPath} ${KEELSON}` } }
+}
+
+testWith('pytest', 'Python', patient, async (t, pytest) => {
+  const { cwd, env } = copyOf(t, 'python')
+  const args = ['-p', 'keelson_testing.pytest_plugin', '-p', 'no:cacheprovider', '-q']
+  const { code, stdout, stderr } = await run(pytest, args, { cwd, env: { ...env, PYTHONPATH: cwd } })
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /^5 passed/m)
+})
+
+testWith('go', 'Go', patient, async (t, go) => {
+  const { cwd, env } = copyOf(t, 'go')
+  const offline = { GOFLAGS: '-mod=mod', GOPROXY: 'off', GOCACHE: join(temporaryDirectory(t), 'cache'), GOTOOLCHAIN: 'local' }
+  const { code, stdout, stderr } = await run(go, ['test', './...'], { cwd, env: { ...env, ...offline } })
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /^ok\s+example\.com\/keelson-testing/m)
+})
+
+testWith('cargo', 'Rust', patient, async (t, program) => {
+  const { cwd, env } = copyOf(t, 'rust')
+  // The program of rustup looks at the name by which it is started, and not all links to it have the right one.
+  const cargo = join(dirname(program), 'cargo')
+  const { code, stdout, stderr } = await run(cargo, ['test', '--offline'], { cwd, env: { ...env, CARGO_TARGET_DIR: join(cwd, 'target') } })
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /^test a_server_for_tests \.\.\. ok$/m)
+})
+
+testWith('javac', 'Java, without the extension of JUnit', patient, async (t, javac) => {
+  const { cwd, env } = copyOf(t, 'java')
+  const [main, tests] = ['main', 'test'].map(part => join(cwd, `src/${part}/java/dev/keelson/testing`))
+  const sources = [join(main!, 'Keelson.java'), join(tests!, 'Example.java')]
+  const compiled = await run(javac, ['-Xlint:all', '-Werror', '-d', 'classes', ...sources], { cwd, env })
+  assert.equal(compiled.code, 0, compiled.stderr)
+  const java = join(dirname(javac), 'java')
+  const { code, stdout, stderr } = await run(java, ['-ea', '-cp', 'classes', 'dev.keelson.testing.Example'], { cwd, env })
+  assert.equal(code, 0, stderr)
+  assert.equal(stdout, 'passed\n')
+})

@@ -1,0 +1,50 @@
+/** Time, chance, turns of the event loop and the name of the machine come from `src/lib/environment.ts`, except at the edge of the server. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+
+/** Files and folders that a simulation does not run, or that need the system's own, with the reason. */
+const EDGE: readonly { readonly paths: readonly string[]; readonly why: string }[] = [
+  { paths: ['src/lib/environment.ts'], why: 'it is the one place' },
+  { paths: ['src/http/listener/', 'src/http/sessions/', 'src/transport/', 'src/nodes/connect/', 'src/nodes/probe/'], why: 'sockets' },
+  { paths: ['src/nodes/process/'], why: 'local processes' },
+  { paths: ['src/storage/embedded/', 'src/storage/processes/'], why: 'files, threads and processes' },
+  { paths: ['src/server/processes/', 'src/lib/worker-pool.ts'], why: 'other processes and threads' },
+  { paths: ['src/server/files/', 'src/http/console/static-files.ts', 'src/audit/log-sink.ts'], why: 'files' },
+  { paths: ['src/lib/private-files.ts'], why: 'names of files' },
+  { paths: ['src/lib/x509/', 'src/server/credentials/', 'src/http/console/secret.ts', 'src/lib/trace-context.ts'], why: 'keys and ids' },
+  {
+    paths: ['src/encryption/', 'src/server/data/folder-encryption.ts', 'src/server/data/open-encryption.ts'],
+    why: 'keys, nonces, plugins',
+  },
+  { paths: ['src/http/observability/profile.ts'], why: 'measures this process' },
+  {
+    paths: ['src/server/doctor/', 'src/server/data/inspect-records.ts', 'src/commands/', 'src/library/', 'src/controller-library/'],
+    why: 'not part of a server',
+  },
+]
+
+const DIRECT =
+  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bMath\.random\b|\brandom(?:UUID|FillSync)\b|\bgetRandomValues\b|(?<![.\w])set(?:Timeout|Interval|Immediate)\b|timers\/promises|AbortSignal\.timeout|random(?:Bytes|Int)\b[^'"]*from 'node:crypto'|\b(?:hostname|networkInterfaces)\(\)/
+
+const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
+  .map(file => join('src', file))
+  .filter(file => /(?<!\.test|\.d)\.ts$/.test(file))
+
+/** Whether code, comments aside, uses the system's time, chance, event loop or name. */
+const usesSystem = (file: string): boolean => DIRECT.test(readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, ''))
+
+test('only the edge of the server reads time, chance, the event loop and the name of the system', () => {
+  const isEdge = (file: string) =>
+    EDGE.some(({ paths }) => paths.some(path => file === path || (path.endsWith('/') && file.startsWith(path))))
+  assert.deepEqual(
+    sources.filter(file => !isEdge(file) && usesSystem(file)),
+    [],
+  )
+})
+
+test('every exception is needed', () => {
+  const unused = EDGE.flatMap(({ paths }) => paths).filter(path => !sources.some(file => file.startsWith(path) && usesSystem(file)))
+  assert.deepEqual(unused, [])
+})

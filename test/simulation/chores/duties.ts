@@ -1,0 +1,88 @@
+/** Leaders: of all participants of an election at most one leads at any time, and only the leader's controllers have effect. */
+import { type ElectionOptions, type LeaseAccess, type Term, takePart } from '../../../src/client/leader-election.ts'
+import { monotonicMs, sleep, wallMs } from '../../../src/lib/environment.ts'
+import { TERM } from '../../../src/server/controllers/leadership.ts'
+import type { Process } from '../world.ts'
+import { ask, type Chore, make, rest, type Stage } from './chore.ts'
+
+const NAMESPACE = 'duties'
+const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`
+/** Only a controller creates it, whenever it is missing. */
+const ACCOUNT = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/default`
+const ACCOUNT_KEY = `/core/serviceaccounts/${NAMESPACE}/default`
+const PARTICIPANTS = 3
+const TIMING = { leaseMs: 1_000, renewMs: 800, retryMs: 150 }
+const ACT_MS = 10
+
+export function duties(): Chore {
+  /** The server that has begun the newest term. */
+  let leader: Process | undefined
+  return {
+    name: 'duties',
+    needs: { controllers: ['serviceaccount'] },
+    async prepare({ connection, onWrite, broken }) {
+      onWrite(({ server, key, change, revision }) => {
+        if (key === TERM) leader = server
+        if (key !== ACCOUNT_KEY || change.value === null || change.expect !== 0 || leader === undefined || leader === server) return
+        broken(`${server.name} wrote ${key} at ${revision} as a controller does, and ${leader.name} had taken over`)
+      })
+      await make(connection, '/api/v1/namespaces', { metadata: { name: NAMESPACE } })
+    },
+    async work(stage) {
+      /** The participant that leads, as far as it may act. */
+      const leading = new Map<string, Term>()
+      const participants = Array.from({ length: PARTICIPANTS }, (_, i) => participate(stage, `participant-${i}`, leading))
+      while (!stage.stop.aborted) {
+        await ask(stage.connection, { method: 'DELETE', path: ACCOUNT })
+        await rest(stage, 300)
+      }
+      await Promise.all(participants)
+    },
+    async check() {},
+  }
+}
+
+function participate(stage: Stage, holder: string, leading: Map<string, Term>): Promise<void> {
+  const options: ElectionOptions = {
+    leases: leasesOver(stage),
+    namespace: NAMESPACE,
+    name: 'shared',
+    holder,
+    timing: TIMING,
+    onError: error => stage.broken(`${holder} failed: ${error}`),
+    signal: stage.stop,
+    async lead(term) {
+      leading.set(holder, term)
+      // It acts for as long as it believes to lead.
+      while (!term.signal.aborted) {
+        if (term.mayWrite())
+          for (const [other, { mayWrite }] of leading)
+            if (other !== holder && mayWrite()) stage.broken(`${holder} and ${other} both lead at ${Math.round(monotonicMs())} ms`)
+        await sleep(ACT_MS, { signal: term.signal }).catch(() => {})
+      }
+      leading.delete(holder)
+    },
+  }
+  return takePart(options)
+}
+
+/** Leases as a client outside of the server reads and writes them; its requests, and their responses, are held up now and then. */
+function leasesOver({ connection, random }: Stage): LeaseAccess {
+  const stall = async () => {
+    if (random.oneIn(8)) await sleep(random.below(2 * TIMING.leaseMs))
+  }
+  const send = async (method: string, path: string, body?: unknown) => {
+    await stall()
+    const { status, json } = await connection.call({ method, path, ...(body !== undefined && { body }) })
+    await stall()
+    if (status === 404) return undefined
+    if (status !== 200 && status !== 201) throw new Error(`${method} ${path} was answered with ${status}`)
+    return json
+  }
+  return {
+    now: () => new Date(wallMs()),
+    get: ({ name }) => send('GET', `${LEASES}/${name}`),
+    create: lease => send('POST', LEASES, lease),
+    update: lease => send('PUT', `${LEASES}/${lease.metadata.name}`, lease),
+  }
+}

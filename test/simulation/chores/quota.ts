@@ -1,0 +1,46 @@
+/** A quota is never exceeded. */
+import { ask, type Chore, eventually, itemsOf, make, repeatedly, rest, type Stage } from './chore.ts'
+
+const HARD = 4
+const NAMES = 10
+/** The controller counts every five minutes. */
+const COUNTED_MS = 400_000
+const PATH = '/api/v1/namespaces/quota/secrets'
+
+export const quota: Chore = {
+  name: 'quota',
+  async prepare({ connection }) {
+    await make(connection, '/api/v1/namespaces', { metadata: { name: 'quota' } })
+    await make(connection, '/api/v1/namespaces/quota/resourcequotas', {
+      metadata: { name: 'few' },
+      spec: { hard: { secrets: String(HARD) } },
+    })
+  },
+  work: stage =>
+    repeatedly(stage, 3, async client => {
+      const { connection, random } = stage
+      const name = `s-${random.below(NAMES)}`
+      if (client === 0 && random.oneIn(2)) await checkCount(stage)
+      else if (random.oneIn(3)) await ask(connection, { method: 'DELETE', path: `${PATH}/${name}` })
+      else await ask(connection, { method: 'POST', path: PATH, body: { metadata: { name } } })
+      await rest(stage, 100)
+    }),
+  async check(stage) {
+    await checkCount(stage)
+    const { connection } = stage
+    // Charges for objects that were never stored are given back, at the latest when everything is counted again.
+    const charged = async () => {
+      const stored = await ask(connection, { method: 'GET', path: '/api/v1/namespaces/quota/resourcequotas/few' })
+      const items = await itemsOf(connection, PATH)
+      if (!items || stored?.status !== 200) return 'the quota cannot be read'
+      const used = Number(stored.json.status?.used?.secrets)
+      return used === items.length ? undefined : `the quota says ${used} secrets are used, and there are ${items.length}`
+    }
+    await eventually(stage, charged, { everyMs: 5_000, withinMs: COUNTED_MS })
+  },
+}
+
+async function checkCount({ connection, broken }: Stage): Promise<void> {
+  const items = await itemsOf(connection, PATH)
+  if (items && items.length > HARD) broken(`a quota allows ${HARD} secrets, and there are ${items.length}`)
+}

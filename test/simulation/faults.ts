@@ -1,0 +1,145 @@
+/** The faults of a run: a list that a seed makes, and that can be made shorter to see which of them matter. */
+import type { Random } from '../robustness/random.ts'
+import type { Database } from './database.ts'
+import type { Network } from './network.ts'
+import { type Burst, isBusy } from './pace.ts'
+import type { SimulatedServer } from './server.ts'
+import type { World } from './world.ts'
+
+/** The kinds of faults; a run has some of them. */
+export const FAULTS = [
+  'kill',
+  'stop',
+  'pause',
+  'slow commits',
+  'failing commits',
+  'unknown commits',
+  'cut from the store',
+  'late events',
+  'broken watches',
+  'compaction',
+  'slow network',
+  'lossy network',
+  'cut streams',
+  'busy machine',
+  'wrong clock',
+  'drifting clock',
+  'full store',
+] as const
+export type FaultKind = (typeof FAULTS)[number]
+
+export type Fault = {
+  readonly kind: FaultKind
+  /** Milliseconds after the beginning of the work. */
+  readonly atMs: number
+  readonly forMs: number
+  /** The server that it is about. */
+  readonly server: number
+  /** How bad it is, between 0 and 1. */
+  readonly size: number
+}
+
+/** Faults that only a store which several servers share can have. */
+const SHARED: ReadonlySet<FaultKind> = new Set(['unknown commits', 'cut from the store', 'broken watches', 'wrong clock'])
+const MEAN_WAIT_MS = 1_500
+const MAX_MS = 4_000
+
+/** Which kinds of faults a run has is up to chance as well: some bugs are found only where others do not get in their way. */
+export function planFaults(
+  random: Random,
+  {
+    ms,
+    servers,
+    isShared,
+    bursts,
+  }: { readonly ms: number; readonly servers: number; readonly isShared: boolean; readonly bursts: readonly Burst[] },
+): Fault[] {
+  const kinds = FAULTS.filter(kind => (isShared || !SHARED.has(kind)) && random.oneIn(2))
+  const faults: Fault[] = []
+  if (kinds.length === 0) return faults
+  for (let atMs = random.below(MEAN_WAIT_MS); atMs < ms; atMs += random.below(2 * MEAN_WAIT_MS)) {
+    // Faults are most where requests are.
+    if (!isBusy(bursts, atMs) && !random.oneIn(4)) continue
+    const forMs = random.below(random.oneIn(3) ? MAX_MS : MAX_MS / 8)
+    faults.push({ kind: random.pick(kinds), atMs, forMs: Math.min(forMs, ms - atMs), server: random.below(servers), size: random.next() })
+  }
+  return faults
+}
+
+export type Stage = {
+  readonly world: World
+  readonly database: Database
+  readonly network: Network
+  readonly servers: readonly SimulatedServer[]
+}
+
+const GRACE_MS = 10_000
+/** The share by which a clock may go too fast or too slow. */
+export const MAX_DRIFT = 0.05
+
+/** Makes a fault happen, waits, and undoes it. */
+export async function commit(fault: Fault, { world, database, network, servers }: Stage): Promise<void> {
+  const server = servers[fault.server]!
+  const { kind, forMs, size } = fault
+  world.note(`fault: ${describeFault(fault)}`)
+  const wait = (what: string = kind) => world.sleep(forMs, what)
+  switch (kind) {
+    case 'kill':
+      server.kill()
+      await wait()
+      return server.start()
+    case 'stop':
+      await server.stop(GRACE_MS)
+      await wait()
+      return server.start()
+    case 'pause':
+      server.pause()
+      await wait()
+      return server.resume()
+    case 'compaction':
+      return database.compact(Math.floor(size * 50))
+    case 'broken watches':
+      return database.breakWatches()
+    case 'slow commits':
+      return during(server.view.faults, { slowMs: size * 2_000 }, wait)
+    case 'failing commits':
+      return during(server.view.faults, { failsBefore: size / 2 }, wait)
+    case 'unknown commits':
+      return during(server.view.faults, { failsAfter: size / 2 }, wait)
+    case 'cut from the store':
+      return during(server.view.faults, { isCut: true }, wait)
+    case 'late events':
+      return during(server.view.faults, { lagMs: size * 2_000 }, wait)
+    case 'slow network':
+      return during(network.faults, { delayMs: size * 1_000 }, wait)
+    case 'lossy network':
+      return during(network.faults, { loses: size / 4 }, wait)
+    case 'cut streams':
+      return during(network.faults, { cuts: size / 10 }, wait)
+    case 'busy machine':
+      return during(world, { busyOneIn: 20 + Math.floor(size * 200) }, wait)
+    case 'wrong clock':
+      return during(server.process, { clockAheadMs: (size - 0.5) * 4_000 }, wait)
+    case 'drifting clock': {
+      const { process } = server
+      process.drift((size - 0.5) * 2 * MAX_DRIFT, world.now)
+      await wait()
+      return process.drift(0, world.now)
+    }
+    case 'full store':
+      database.fill(1 + Math.floor(size * 10))
+      await wait()
+      return database.fill(0)
+  }
+}
+
+/** Sets values for a while. Where another fault has set them meanwhile, that one ends with this one. */
+async function during<T extends object>(target: T, values: Partial<T>, wait: () => Promise<void>): Promise<void> {
+  const usual = Object.fromEntries(Object.keys(values).map(name => [name, typeof target[name as keyof T] === 'boolean' ? false : 0]))
+  Object.assign(target, values)
+  await wait()
+  Object.assign(target, usual)
+}
+
+export const describeFault = ({ kind, atMs, forMs, server, size }: Fault): string =>
+  `${kind} at ${Math.round(atMs)} ms for ${Math.round(forMs)} ms, server ${server + 1}, size ${size.toFixed(2)}`

@@ -1,0 +1,203 @@
+/** The command `npm run simulate`: runs seeds, and shows of those that fail the fewest faults that they need and a trace. */
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { failEveryNth, SCENARIOS } from './fail-nth.ts'
+import { describeFault } from './faults.ts'
+import { shrink } from './shrink.ts'
+import { type Outcome, type Plan, planOf, simulateRun } from './simulate.ts'
+import { STORE_SCENARIOS } from './store-scenarios.ts'
+
+const DEFAULT_MS = 60_000
+const DEFAULT_SEEDS = 100
+const SHRINK_TRIES = 60
+const MAX_FAILED = 5
+const TRACE_LINES = 60
+/** Code that has run often is compiled better; a thousand seeds see little of the time before. */
+const WARMING_SEEDS = 40
+const MEASURED_SEEDS = 20
+const USAGE = `npm run simulate -- [--seeds N] [--from N] [--seed N] [--minutes M] [--ms N] [--chore X] [--trace] [--mutants]
+
+  --seeds N    runs N seeds (${DEFAULT_SEEDS})
+  --from N     the first of them (1)
+  --seed N     runs one seed; can be repeated
+  --minutes M  runs new seeds for that time
+  --new S      runs new seeds after the others, for S seconds of processor time
+  --jobs N     the number of processes that share the seeds
+  --ms N       milliseconds of virtual time that clients work (${DEFAULT_MS})
+  --chore X    has every run do this chore, and no others; can be repeated
+  --trace      prints everything that happens
+  --speed      measures one server with ten clients, each with a request every one or two seconds
+  --fail-nth   fails the first write of each of some scenarios, then the second, and so on; --scenario TEXT selects some by name
+  --mutants    shows how many seeds it takes to find known bugs; --mutant TEXT selects some by name
+`
+
+type Options = { readonly ms: number; readonly isTraced: boolean; readonly chores: readonly string[] | undefined }
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      seed: { type: 'string', multiple: true },
+      seeds: { type: 'string' },
+      from: { type: 'string' },
+      minutes: { type: 'string' },
+      ms: { type: 'string' },
+      chore: { type: 'string', multiple: true },
+      new: { type: 'string' },
+      part: { type: 'string' },
+      trace: { type: 'boolean', default: false },
+      'until-failed': { type: 'boolean' },
+      speed: { type: 'boolean' },
+      'fail-nth': { type: 'boolean' },
+      scenario: { type: 'string' },
+      help: { type: 'boolean', short: 'h' },
+    },
+  })
+  if (values.help) return void process.stdout.write(USAGE)
+  const options = { ms: Number(values.ms ?? DEFAULT_MS), isTraced: values.trace, chores: values.chore }
+  if (values.seed !== undefined) return end(await runEach(values.seed.map(Number), options))
+  if (values['fail-nth']) return end(await runScenarios(values.scenario ?? ''))
+  if (values.speed) return report([await measureSpeed(options)])
+  const isTimed = values.minutes !== undefined
+  const newest = Math.floor(Date.now() / 1_000)
+  const from = Number(values.from ?? (isTimed ? newest : 1))
+  const count = isTimed ? Number.POSITIVE_INFINITY : Number(values.seeds ?? DEFAULT_SEEDS)
+  const until = isTimed ? performance.now() + Number(values.minutes) * 60_000 : Number.POSITIVE_INFINITY
+  if (values['until-failed']) return end(await runUntilFailed(from, count, options))
+  // Each of several processes runs every nth seed.
+  const [part, parts] = (values.part ?? '1/1').split('/').map(Number)
+  const share = { first: part! - 1, step: parts! }
+  const totals = await runSeeds({ ...share, from, count, isOver: () => performance.now() >= until }, options)
+  if (values.new === undefined) return report([totals])
+  const budget = processorSeconds() + Number(values.new)
+  const more = { ...share, from: newest, count: Number.POSITIVE_INFINITY, isOver: () => processorSeconds() >= budget }
+  return report([totals, await runSeeds(more, options)])
+}
+
+/** Whether one of some seeds failed. */
+async function runEach(seeds: readonly number[], options: Options): Promise<boolean> {
+  let isFailed = false
+  for (const seed of seeds) if ((await runSeed(seed, options)).problems.length > 0) isFailed = true
+  return isFailed
+}
+
+/** Runs one seed and shows everything about it. */
+async function runSeed(seed: number, { ms, isTraced, chores }: Options): Promise<Outcome> {
+  const outcome = await simulateRun(planOf(seed, ms, chores), { isTraced: true })
+  if (isTraced) for (const line of outcome.trace) console.log(line)
+  console.log(`seed ${seed}: ${describeRun(outcome)}, hash ${outcome.digest}`)
+  if (outcome.problems.length > 0) await explain(outcome)
+  return outcome
+}
+
+/** Fails every write of every scenario, in each way; whether a promise was broken. */
+async function runScenarios(selected: string): Promise<boolean> {
+  let isBroken = false
+  for (const scenario of [...SCENARIOS, ...STORE_SCENARIOS].filter(({ name }) => name.includes(selected)))
+    for (const isShared of [false, true])
+      for (const fate of isShared ? (['error', 'unknown', 'crash'] as const) : (['error', 'crash'] as const)) {
+        const { writes, problems } = await failEveryNth(scenario, { fate, isShared })
+        if (problems.length > 0) isBroken = true
+        console.log(`${problems.length > 0 ? '✗' : '✓'} ${scenario.name}, ${isShared ? 'shared store' : 'disk'}, ${fate}: ${writes} writes`)
+        for (const problem of problems) console.log(`    ${problem}`)
+      }
+  return isBroken
+}
+
+/** Shows the first seed that fails, with the problem; for mutants. */
+async function runUntilFailed(from: number, count: number, { ms, chores }: Options): Promise<boolean> {
+  for (let seed = from; seed < from + count; seed++) {
+    const { problems } = await simulateRun(planOf(seed, ms, chores))
+    if (problems.length === 0) continue
+    console.log(`${seed}\n${problems[0]!.split('\n')[0]}`)
+    return true
+  }
+  return false
+}
+
+type Seeds = {
+  readonly from: number
+  readonly count: number
+  /** The first one of this process, and the distance to its next. */
+  readonly first: number
+  readonly step: number
+  readonly isOver: () => boolean
+}
+
+/** Sums over seeds; processes send theirs to `scripts/simulate.mjs`, which adds them up. */
+type Totals = { from: number; seeds: number; failed: number; requests: number; virtualMs: number; cpuSeconds: number }
+
+async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, chores }: Options): Promise<Totals> {
+  const cpu = processorSeconds()
+  const totals = { from, seeds: 0, failed: 0, requests: 0, virtualMs: 0, cpuSeconds: 0 }
+  for (let at = first; at < count && totals.failed < MAX_FAILED && !isOver(); at += step) {
+    const outcome = await simulateRun(planOf(from + at, ms, chores))
+    totals.seeds++
+    totals.requests += outcome.requests
+    totals.virtualMs += outcome.virtualMs
+    if (outcome.problems.length === 0) continue
+    totals.failed++
+    await explain(outcome)
+  }
+  return { ...totals, cpuSeconds: processorSeconds() - cpu }
+}
+
+/** One server without faults: three writers, two readers, two watchers, and one that watches all of each kind. */
+async function measureSpeed({ ms }: Options): Promise<Totals> {
+  const run = async (seed: number) => {
+    const plan = planOf(seed, ms)
+    const habits = { ...plan.habits, writers: 3, readers: 2, watchers: 2, heavyBytes: 2_000 }
+    return await simulateRun({ ...plan, servers: 1, isShared: false, faults: [], bursts: [], chores: [], isNew: false, habits })
+  }
+  for (let seed = 1; seed <= WARMING_SEEDS; seed++) await run(seed)
+  const cpu = processorSeconds()
+  const totals = { from: WARMING_SEEDS + 1, seeds: 0, failed: 0, requests: 0, virtualMs: 0, cpuSeconds: 0 }
+  for (; totals.seeds < MEASURED_SEEDS; totals.seeds++) {
+    const { requests, virtualMs, problems } = await run(totals.from + totals.seeds)
+    totals.requests += requests
+    totals.virtualMs += virtualMs
+    if (problems.length > 0) totals.failed++
+  }
+  return { ...totals, cpuSeconds: processorSeconds() - cpu }
+}
+
+const processorSeconds = (): number => (process.cpuUsage().user + process.cpuUsage().system) / 1e6
+
+function report(all: readonly Totals[]): void {
+  const isFailed = all.some(({ failed }) => failed > 0)
+  if (process.send) return void process.send(all, () => end(isFailed))
+  console.log(JSON.stringify(all))
+  end(isFailed)
+}
+
+/** Shows a failed run: how to repeat it, the faults that it needs, its problems, and what happened before the end. */
+async function explain(failed: Outcome): Promise<void> {
+  const { seed, ms } = failed.plan
+  const smallest = await shrink(failed, { tries: SHRINK_TRIES })
+  const { trace } = await simulateRun(smallest.plan, { isTraced: true })
+  const file = join(mkdtempSync(join(tmpdir(), 'keelson-simulation-')), `${seed}.txt`)
+  writeFileSync(file, `${trace.join('\n')}\n`)
+  console.log(`✗ seed ${seed} failed: ${describeRun(failed)}`)
+  const named = isPlanned(failed.plan) ? '' : failed.plan.chores.map(name => ` --chore ${name}`).join('')
+  console.log(`  repeat it with: npm run simulate -- --seed ${seed}${ms === DEFAULT_MS ? '' : ` --ms ${ms}`}${named}`)
+  for (const problem of failed.problems) console.log(`  ${problem.slice(0, 2_000).replaceAll('\n', '\n  ')}`)
+  const { faults } = smallest.plan
+  console.log(`  it still fails with ${faults.length} of ${failed.plan.faults.length} faults${faults.length > 0 ? ':' : ''}`)
+  for (const fault of faults) console.log(`    ${describeFault(fault)}`)
+  for (const problem of smallest.problems.slice(0, 1)) console.log(`    ${problem.split('\n')[0]}`)
+  console.log(`  the end of what happened then; all of it is in ${file}`)
+  for (const line of trace.slice(-TRACE_LINES)) console.log(`    ${line}`)
+}
+
+const isPlanned = ({ seed, ms, chores }: Plan): boolean => String(planOf(seed, ms).chores) === String(chores)
+
+const describeRun = ({ plan, acts, completions, virtualMs }: Outcome): string =>
+  [describePlan(plan), `${acts} acts`, `${completions} completions`, `${Math.round(virtualMs)} ms`].join(', ')
+
+const describePlan = ({ servers, isShared, faults }: Plan): string =>
+  `${servers === 1 ? 'one server' : `${servers} servers`} on ${isShared ? 'a shared store' : 'a disk'}, ${faults.length} faults`
+
+const end = (isFailed: boolean): never => process.exit(isFailed ? 1 : 0)
+
+void main()

@@ -1,0 +1,277 @@
+/** Known bugs, as changes of the source. The simulator must find each of them; one that it does not find shows what it lacks. */
+
+export type Mutant = {
+  readonly name: string
+  readonly file: string
+  /** A text that the file has once. */
+  readonly find: string
+  readonly replace: string
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'a watch from forgotten history goes on without it',
+    file: 'src/cache/watch.ts',
+    find: 'if (this.#position < oldest) {',
+    replace: 'if (this.#position < 0) {',
+  },
+  {
+    name: 'the event at the forgotten revision is missing',
+    file: 'src/cache/resource-cache.ts',
+    find: 'this.#oldest = object.revision\n',
+    replace: 'this.#oldest = object.revision - 1\n',
+  },
+  {
+    name: 'a watch from a future revision gets old events',
+    file: 'src/cache/watch.ts',
+    find: 'if (current.revision <= this.#position) return\n',
+    replace: '',
+  },
+  {
+    name: 'events are sent twice after a client was slow',
+    file: 'src/cache/watch.ts',
+    find: 'this.#position = current.revision\n    if (this.#sink',
+    replace: 'if (this.#sink',
+  },
+  {
+    name: 'a bookmark is ahead of events that are not sent yet',
+    file: 'src/cache/watch.ts',
+    find: "this.#state === 'live' && this.#newest()",
+    replace: "this.#state !== 'new' && this.#newest()",
+  },
+  {
+    name: 'a bookmark has the next revision',
+    file: 'src/cache/open-watches.ts',
+    find: 'bookmarkOf(watch.cache.resource, this.#newest())',
+    replace: 'bookmarkOf(watch.cache.resource, this.#newest() + 1)',
+  },
+  {
+    name: 'the bookmark after initial events has the newest revision',
+    file: 'src/cache/watch.ts',
+    find: 'this.#request.afterInitial?.(this.#position)',
+    replace: 'this.#request.afterInitial?.(this.#newest() + 1)',
+  },
+  {
+    name: 'an object that leaves a selection is not reported',
+    file: 'src/cache/watchers.ts',
+    find: "return was ? this.#event('DELETED') : undefined",
+    replace: "return was && this.#current.deleted ? this.#event('DELETED') : undefined",
+  },
+  {
+    name: 'an object that enters a selection is reported as modified',
+    file: 'src/cache/watchers.ts',
+    find: "this.#event(was ? 'MODIFIED' : 'ADDED')",
+    replace: "this.#event(this.#before ? 'MODIFIED' : 'ADDED')",
+  },
+  {
+    name: 'watchers of the former label are not told',
+    file: 'src/cache/watchers.ts',
+    find: 'if (then !== now) for (const watcher of then) if (!now.has(watcher)) yield watcher',
+    replace: '',
+  },
+  {
+    name: 'the index of labels keeps former values',
+    file: 'src/cache/resource-cache.ts',
+    find: 'this.#postings.replace(wasLive ? before : undefined, slot.live ? object : undefined)',
+    replace: 'this.#postings.replace(undefined, slot.live ? object : undefined)',
+  },
+  {
+    name: 'a list at a revision shows newer objects',
+    file: 'src/cache/resource-cache.ts',
+    find: 'at === undefined ? slot.newest : objectAt(slot.newest, at)',
+    replace: 'slot.newest',
+  },
+  {
+    name: 'the number of remaining objects is that of now',
+    file: 'src/cache/resource-cache.ts',
+    find: 'remaining += Number(then !== undefined && !then.deleted) - Number(slot.live)',
+    replace: '',
+  },
+  {
+    name: 'a continue token has another revision',
+    file: 'src/registry/continue-token.ts',
+    find: 'JSON.stringify([revision, ',
+    replace: 'JSON.stringify([revision + 1, ',
+  },
+  {
+    name: 'a page begins with the last object of the one before',
+    file: 'src/cache/resource-cache.ts',
+    find: 'after === undefined ? this.#order.atOrAfter(prefix) : this.#order.after(after)',
+    replace: 'this.#order.atOrAfter(after ?? prefix)',
+  },
+  {
+    name: 'the caches go on after a cut one revision too late',
+    file: 'src/cache/caches.ts',
+    find: "this.#store.watch('/', this.#revision, signal)",
+    replace:
+      "this.#store.watch('/', this.#revision > 250 ? Math.min(this.#revision + 1, await Promise.resolve(this.#store.fresh())) : this.#revision, signal)",
+  },
+  {
+    name: 'changes are lost while a kind is loaded again',
+    file: 'src/cache/caches.ts',
+    find: 'for (const event of this.#joining.get(prefix)!) cache.apply(event)\n',
+    replace: '',
+  },
+  {
+    name: 'watches stay open when the caches have missed history',
+    file: 'src/cache/caches.ts',
+    find: 'this.#watches.endThoseOf(cache, isBack ?',
+    replace: 'if (isBack) this.#watches.endThoseOf(cache, isBack ?',
+  },
+  {
+    name: 'a write is acknowledged before it can be read',
+    file: 'src/cache/caches.ts',
+    find: 'whenDone(this.#revision < revision ? this.reached(revision) : undefined, () => {',
+    replace: 'whenDone(undefined as void | undefined, () => {',
+  },
+  {
+    name: 'a server that is behind answers reads at once',
+    file: 'src/cache/freshness.ts',
+    find: 'if (this.#next) return this.#next\n',
+    replace: 'if (this.#confirmedAt > 0) return undefined\n    if (this.#next) return this.#next\n',
+  },
+  {
+    name: 'a read relies on a question that was sent before it',
+    file: 'src/cache/freshness.ts',
+    find: 'if (!this.#underWay) return this.#send()\n',
+    replace: 'return this.#underWay ?? this.#send()\n',
+  },
+  {
+    name: 'a read does not wait until the revision is there',
+    file: 'src/cache/freshness.ts',
+    find: 'return asked.then(this.#reach).then(() => this.confirm(sentAt))',
+    replace: 'return asked.then(() => this.confirm(sentAt))',
+  },
+  {
+    name: 'a refusal on outdated state is final',
+    file: 'src/http/fresh.ts',
+    find: 'if (!dependsOnState(error)) throw error\n',
+    replace: 'throw error\n',
+  },
+  {
+    name: 'the store does not compare before it swaps',
+    file: 'src/storage/memory.ts',
+    find: 'if ((current?.modified ?? 0) !== expect || (!current && value === null))',
+    replace: 'if (!current && value === null)',
+  },
+  {
+    name: 'the store does not check fences',
+    file: 'src/storage/memory.ts',
+    find: 'for (const fence of fences) if (',
+    replace: 'for (const fence of fences) if (fence.modified < 0 && ',
+  },
+  {
+    name: 'an update ignores its resourceVersion',
+    file: 'src/registry/write.ts',
+    find: 'if (metadata.resourceVersion !== current) throw conflict(resource, name, MODIFIED)\n    return',
+    replace: 'metadata.resourceVersion = current\n    return',
+  },
+  {
+    name: 'a deletion ignores its preconditions',
+    file: 'src/registry/preconditions.ts',
+    find: 'if (resourceVersion !== undefined && resourceVersion !== metadata.resourceVersion)\n    throw conflict(\n      subject,',
+    replace: 'if (resourceVersion === "")\n    throw conflict(\n      subject,',
+  },
+  {
+    name: 'an unknown outcome is reported as a conflict',
+    file: 'src/server/data/observed-store.ts',
+    find: 'throw outcomeUnknown(error.message)',
+    replace: 'throw new StatusError(409, "Conflict", error.message)',
+  },
+  {
+    name: 'the store forgets deletions at a compaction too early',
+    file: 'src/storage/history.ts',
+    find: 'if (!latest.deleted || latest.modified > oldest || this.#timelines.get(key) !== timeline) return',
+    replace: 'if (!latest.deleted || this.#timelines.get(key) !== timeline) return',
+  },
+  {
+    name: 'a watch of the store skips what it read while it caught up',
+    file: 'src/storage/feed.ts',
+    find: 'if (batch.revision === this.#source.newest()) this.#state',
+    replace: 'if (batch.revision >= this.#source.newest() - 1) this.#state',
+  },
+  {
+    name: 'a progress report takes the place of events',
+    file: 'src/storage/feed.ts',
+    find: 'if (last && last.events.length === 0) this.#queue.pop()',
+    replace: 'if (last && (last.events.length === 0 || batch.events.length === 0)) this.#queue.pop()',
+  },
+  {
+    name: 'an address is released although its service may be stored',
+    file: 'src/registry/allocations.ts',
+    find: 'await end(mayHaveHappened(error) ? [] : taken)',
+    replace: 'await end(taken)',
+  },
+  {
+    name: 'an address is released while its service is changed',
+    file: 'src/registry/allocations.ts',
+    find: '[...before, ...taken].filter(claim => !kept.has(idOf(claim)))',
+    replace: '[...before, ...taken]',
+  },
+  {
+    name: 'a quota is not charged for writes that are decided together',
+    file: 'src/admission/plugins/resource-quota/resource-quota.ts',
+    find: 'used: addLists(running.used, taken)',
+    replace: 'used: running.used',
+  },
+  {
+    name: 'every owner is taken for absent',
+    file: 'src/controllers/garbagecollector/controller.ts',
+    find: "if (this.#graph.isGone(uid)) return { is: 'absent' }",
+    replace: "if (uid) return { is: 'absent' }",
+  },
+  {
+    name: 'objects are created in a namespace that is being deleted',
+    file: 'src/admission/plugins/namespace-lifecycle.ts',
+    find: 'if (found.metadata.deletionTimestamp) throw terminating(',
+    replace: 'if (found.metadata.deletionTimestamp === "") throw terminating(',
+  },
+  {
+    name: 'a write does not depend on the namespace that it relied on',
+    file: 'src/admission/plugins/namespace-lifecycle.ts',
+    find: 'attributes.needs(NAMESPACES, found)\n',
+    replace: '\n',
+  },
+  {
+    name: 'a binding that was deleted still permits',
+    file: 'src/authz/role-index.ts',
+    find: 'if (old) for (const subject of subjectKeys(old)) this.#unbind(subject, old)\n',
+    replace: '',
+  },
+  {
+    name: 'a policy that was changed still decides as before',
+    file: 'src/server/admission/policies-and-webhooks.ts',
+    find: 'if (found?.id === id) return found.value',
+    replace: 'if (found) return found.value',
+  },
+  {
+    name: 'objects are created while their definition is being deleted',
+    file: 'src/custom/compile.ts',
+    find: 'if (state.terminating) throw forbiddenRequest(',
+    replace: 'if (name === "") throw forbiddenRequest(',
+  },
+  {
+    name: 'a device that is being allocated is free for others',
+    file: 'src/devices/usage.ts',
+    find: 'this.#stored.get(claim) ?? this.#assumed.get(claim) ?? NOTHING',
+    replace: 'this.#stored.get(claim) ?? NOTHING',
+  },
+  {
+    name: 'a lease is held from when it was asked for',
+    file: 'src/client/leader-election.ts',
+    find: 'this.#seen = { record, at: monotonicMs() }',
+    replace: 'this.#seen = { record, at: now }',
+  },
+  {
+    name: 'a leader counts from when its renewal was answered',
+    file: 'src/client/leader-election.ts',
+    find: 'this.#until = began + timing.renewMs',
+    replace: 'this.#until = monotonicMs() + timing.renewMs',
+  },
+  {
+    name: 'a stateful set does not wait for the pod before',
+    file: 'src/controllers/statefulset/reconcile.ts',
+    find: "spec.podManagementPolicy !== 'Parallel'",
+    replace: "spec.podManagementPolicy === ''",
+  },
+]

@@ -1,0 +1,190 @@
+/** One run: a seed decides the servers, their store, the faults and the clients; the checker of the robustness run decides the outcome. */
+import { setMaxListeners } from 'node:events'
+import type { StartOptions } from '../../src/public.d.ts'
+import { check } from '../robustness/check.ts'
+import { runEpoch } from '../robustness/epoch.ts'
+import { Random } from '../robustness/random.ts'
+import { describe } from '../robustness/report.ts'
+import { type Habits, WINDOW_MS } from '../robustness/run.ts'
+import { SpreadConnection } from '../robustness/spread.ts'
+import type { Subject } from '../robustness/subject.ts'
+import { CHORES, neededBy } from './chores/all.ts'
+import type { Stage } from './chores/chore.ts'
+import { Database } from './database.ts'
+import { commit, type Fault, planFaults } from './faults.ts'
+import { type Image, imageOf } from './image.ts'
+import { Network, type User } from './network.ts'
+import { type Burst, CALM, isBusy, planBursts } from './pace.ts'
+import { SimulatedServer } from './server.ts'
+import { Process, World } from './world.ts'
+
+export type Plan = {
+  readonly seed: number
+  /** The time that clients work, in milliseconds. */
+  readonly ms: number
+  readonly servers: number
+  readonly isShared: boolean
+  readonly faults: readonly Fault[]
+  /** The habits of clients in a burst. */
+  readonly habits: Habits
+  readonly bursts: readonly Burst[]
+  /** Whether the first server finds an empty store. */
+  readonly isNew: boolean
+  /** The names of the chores that run beside the clients of the robustness run. */
+  readonly chores: readonly string[]
+}
+
+export type Outcome = {
+  readonly plan: Plan
+  /** The problems that were found; empty if there were none. */
+  readonly problems: readonly string[]
+  /** The hash of everything that happened. */
+  readonly digest: string
+  readonly completions: number
+  /** Requests that servers received. */
+  readonly requests: number
+  readonly acts: number
+  readonly virtualMs: number
+  readonly trace: readonly string[]
+}
+
+const MAX_SHOWN = 3
+/** The options of a server that no chore needs anything of. */
+const OPTIONS: StartOptions = {
+  controllers: ['none'],
+  nodes: 0,
+  historyMs: WINDOW_MS,
+  bookmarkMs: 400,
+  authorizationMode: ['RBAC'],
+  serviceClusterIpRange: ['10.0.0.0/28'],
+  serviceNodePortRange: { from: 30_000, to: 30_003 },
+}
+const EMPTY: Image = { writes: [], keys: [] }
+/** A run that takes this much longer than its clients work is stuck. */
+const PATIENCE_MS = 900_000
+
+/** The plan of a seed; with chores of one's own choice, if they are named. */
+export function planOf(seed: number, ms: number, chores?: readonly string[]): Plan {
+  const random = new Random(seed)
+  const isShared = random.oneIn(2)
+  const servers = isShared ? 1 + random.below(3) : 1
+  const bursts = planBursts(random.fork(), ms)
+  const faults = planFaults(random.fork(), { ms, servers, isShared, bursts })
+  const habits = {
+    writers: 1 + random.below(6),
+    readers: random.below(4),
+    watchers: random.below(6),
+    // Parsing large values takes most of the time of a run that has them.
+    heavyBytes: random.oneIn(8) ? 200_000 : 2_000,
+    patience: random.pick([0.5, 1, 2, 5]),
+  }
+  return { seed, ms, servers, isShared, faults, habits, bursts, isNew: random.oneIn(8), chores: chores ?? planChores(random) }
+}
+
+/** Some chores at random. Many at once would take long, and get in each other's way. */
+function planChores(random: Random): readonly string[] {
+  if (random.oneIn(3)) return []
+  const share = 1 + random.below(5)
+  return CHORES.map(({ name }) => name).filter(() => random.below(CHORES.length) < share)
+}
+
+export async function simulateRun(plan: Plan, { isTraced = false }: { readonly isTraced?: boolean } = {}): Promise<Outcome> {
+  const world = new World({ seed: plan.seed, isTraced })
+  const problems: string[] = []
+  let acts = 0
+  const counts = { requests: 0 }
+  try {
+    const image = plan.isNew ? EMPTY : await imageOf(OPTIONS, plan)
+    const { history, failures } = await world.run(() => runClients(world, plan, { image, counts }), { untilMs: plan.ms + PATIENCE_MS })
+    acts = history.acts.length
+    // A store that forgets at any moment keeps nothing for long.
+    const isForgetful = plan.faults.some(({ kind }) => kind === 'compaction')
+    problems.push(...failures, ...check(isForgetful ? { ...history, windowMs: 0 } : history).map(violation => describe(history, violation)))
+  } catch (error) {
+    problems.push((error as Error).stack ?? String(error))
+  }
+  problems.push(...world.failures)
+  return {
+    plan,
+    problems: problems.slice(0, MAX_SHOWN),
+    digest: world.trace.digest,
+    completions: world.completions,
+    requests: counts.requests,
+    acts,
+    virtualMs: world.now,
+    trace: world.trace.lines,
+  }
+}
+
+async function runClients(world: World, plan: Plan, { image, counts }: { readonly image: Image; readonly counts: { requests: number } }) {
+  const clients = new Process('clients')
+  const database = new Database(world, { isShared: plan.isShared, keys: image.keys })
+  await database.restore(image.writes)
+  const network = new Network(world, clients, counts)
+  const options = {
+    ...OPTIONS,
+    ...neededBy(plan.chores),
+  }
+  const servers = Array.from({ length: plan.servers }, (_, i) => new SimulatedServer(world, database, { number: i + 1, options }))
+  for (const server of servers) await server.start()
+  const subject: Subject = {
+    targets: [],
+    isShared: plan.isShared,
+    mayFail: plan.faults.some(({ kind }) => kind === 'failing commits' || kind === 'full store'),
+    open: () => servers.map(server => () => network.connect(server)),
+    // The network has no protocols.
+    protocols: ['http/2'],
+    async start() {},
+    async disturb() {},
+    isUp: () => servers.every(server => server.isUp),
+    describe: () => '',
+  }
+  const workBegins = { atMs: 0 }
+  const isCalm = () => !isBusy(plan.bursts, world.now - workBegins.atMs)
+  const habits = {
+    ...plan.habits,
+    get patience() {
+      return isCalm() ? CALM : plan.habits.patience
+    },
+  }
+  const chores = CHORES.filter(({ name }) => plan.chores.includes(name)).map(({ make }) => make())
+  const stop = new AbortController()
+  setMaxListeners(0, stop.signal)
+  const connect = (user?: User) => {
+    const [first, ...others] = servers.map(server => () => network.connect(server, user))
+    return others.length === 0 ? first!() : new SpreadConnection([first!, ...others], random.fork())
+  }
+  const random = world.random.fork()
+  const stages = chores.map(
+    ({ name }): Stage => ({
+      connection: connect(),
+      as: user => connect({ name: user, groups: [] }),
+      random: random.fork(),
+      onWrite: listener => database.onWrite.add(listener),
+      stored: async prefix => (await database.inner.list(prefix)).entries.map(({ key }) => key),
+      stop: stop.signal,
+      pace: () => (isCalm() ? CALM : 1),
+      broken: what => world.failures.push(`${name}: ${what}`),
+    }),
+  )
+  const disturb = async (ms: number) => {
+    const begin = world.now
+    workBegins.atMs = begin
+    const working = chores.map((chore, i) => chore.work(stages[i]!))
+    const happening = plan.faults.map(async fault => {
+      await world.sleep(fault.atMs, 'fault')
+      await commit(fault, { world, database, network, servers })
+    })
+    await Promise.all(happening)
+    for (const server of servers) await server.start()
+    await world.sleep(Math.max(0, begin + ms - world.now), 'work')
+    stop.abort()
+    await Promise.all(working)
+    for (const [i, chore] of chores.entries()) await chore.check(stages[i]!)
+  }
+  return await world.in(clients, 'clients', async () => {
+    // The checker takes objects that are there at the beginning for granted.
+    await Promise.all(chores.map((chore, i) => chore.prepare(stages[i]!)))
+    return runEpoch(subject, { ms: plan.ms, habits, random: world.random.fork(), disturb })
+  })
+}

@@ -1,0 +1,281 @@
+/**
+ * A world in which time passes only when nothing is left to do at a moment. One queue holds every completion: timers, turns of the event
+ * loop, messages, calls of the store. The next one by time is run, all its microtasks are done, and so on: a run follows from its seed.
+ */
+import { type Environment, simulate, type Timer } from '../../src/lib/environment.ts'
+import { Random } from '../robustness/random.ts'
+import { Trace } from './trace.ts'
+
+/** The beginning of every run, in milliseconds since the epoch. */
+const EPOCH_MS = Date.UTC(2026, 0, 1)
+/** Reading the clock takes time, so that work in the same moment has an order. */
+const READ_MS = 0.0005
+/** The longest time between two iterations of an event loop. */
+const ITERATION_MS = 0.05
+const systemImmediate = setImmediate
+
+/** A process of the world, or all clients: completions belong to one, and end with it. */
+export class Process {
+  readonly name: string
+  isDead = false
+  /** Completions that came while it was paused; undefined while it runs. */
+  held: Completion[] | undefined
+  /** How far its clock is ahead. */
+  clockAheadMs = 0
+  /** The time of its next iteration of the event loop. */
+  iteratesAt = 0
+  /** How much faster than time its clock goes, and by how much it was ahead when that began. */
+  #drift = { rate: 0, since: 0, aheadMs: 0 }
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  /** From now on its clock goes so much faster than time, or slower. */
+  drift(rate: number, now: number): void {
+    this.#drift = { rate, since: now, aheadMs: this.driftedMs(now) }
+  }
+
+  /** How far its clock has drifted. */
+  driftedMs(now: number): number {
+    const { rate, since, aheadMs } = this.#drift
+    return aheadMs + rate * (now - since)
+  }
+
+  /** The time that passes while its clock counts so many milliseconds. */
+  trueMs(ms: number): number {
+    return ms / (1 + this.#drift.rate)
+  }
+}
+
+type Completion = {
+  at: number
+  readonly order: number
+  readonly of: Process
+  readonly what: string
+  run: (() => void) | undefined
+}
+
+class SimulatedTimer implements Timer {
+  completion: Completion | undefined
+
+  unref(): this {
+    return this
+  }
+}
+
+export type WorldOptions = {
+  readonly seed: number
+  readonly isTraced?: boolean
+  /** How long before other worlds this one begins. */
+  readonly earlierMs?: number
+}
+
+export class World {
+  readonly random: Random
+  readonly trace: Trace
+  /** Reasons for which the run has failed, apart from what clients observe. */
+  readonly failures: string[] = []
+  /** The number of completions so far. */
+  completions = 0
+  /** While it is set, one reading of the clock in so many takes long, as on a busy machine. */
+  busyOneIn = 0
+  readonly #chance: () => number
+  readonly #queue = new Queue()
+  readonly #epochMs: number
+  #now = 0
+  #order = 0
+  #running: Process
+
+  constructor({ seed, isTraced = false, earlierMs = 0 }: WorldOptions) {
+    this.#epochMs = EPOCH_MS - earlierMs
+    this.random = new Random(seed)
+    this.#chance = this.random.fork().next
+    this.trace = new Trace(isTraced)
+    this.#running = new Process('world')
+  }
+
+  /** Milliseconds since the beginning of the run. */
+  get now(): number {
+    return this.#now
+  }
+
+  /** The process that runs now. */
+  get running(): Process {
+    return this.#running
+  }
+
+  /** Calls a function after a time, in a process; it is not called if the process has died by then. */
+  after(ms: number, what: string, run: () => void, of: Process = this.#running): Completion {
+    const completion = { at: this.#now + Math.max(0, ms), order: this.#order++, of, what, run }
+    this.#queue.push(completion)
+    return completion
+  }
+
+  /** Resolves after a time. */
+  sleep(ms: number, what: string, of: Process = this.#running): Promise<void> {
+    return new Promise(resolve => this.after(ms, what, resolve, of))
+  }
+
+  /** Runs a function in a process, in a moment. */
+  in<T>(of: Process, what: string, run: () => Promise<T>): Promise<T> {
+    const asking = this.#running
+    return new Promise((resolve, reject) => {
+      const settle = (then: () => void) => this.after(0, `${what}: done`, then, asking)
+      this.after(
+        0,
+        what,
+        () =>
+          void run().then(
+            value => settle(() => resolve(value)),
+            error => settle(() => reject(error)),
+          ),
+        of,
+      )
+    })
+  }
+
+  kill(process: Process): void {
+    process.isDead = true
+    process.held = undefined
+    this.note(`${process.name} is killed`)
+  }
+
+  pause(process: Process): void {
+    process.held ??= []
+    this.note(`${process.name} is paused`)
+  }
+
+  resume(process: Process): void {
+    const held = process.held ?? []
+    process.held = undefined
+    if (process.isDead) return
+    this.note(`${process.name} goes on`)
+    for (const completion of held) {
+      completion.at = Math.max(completion.at, this.#now)
+      this.#queue.push(completion)
+    }
+  }
+
+  /** Adds a line to the trace, and to the hash of the run. */
+  note(text: string): void {
+    this.trace.add(this.#now, text)
+  }
+
+  /** Runs until a piece of work is done. Throws if that does not happen in time. */
+  async run<T>(work: () => Promise<T>, { untilMs }: { readonly untilMs: number }): Promise<T> {
+    simulate(this.#environment())
+    const onRejection = (error: unknown) => this.failures.push(`nobody handles the rejection ${(error as Error)?.stack ?? error}`)
+    process.on('unhandledRejection', onRejection)
+    let outcome: { readonly value: T } | { readonly error: unknown } | undefined
+    try {
+      this.after(0, 'begin', () => {
+        work().then(
+          value => (outcome = { value }),
+          error => (outcome = { error }),
+        )
+      })
+      while (outcome === undefined) {
+        const next = this.#queue.pop()
+        if (next === undefined) throw new Error('nothing is left to happen, and the run has not ended')
+        if (next.at > untilMs) throw new Error(`the run has not ended after ${untilMs} ms`)
+        if (next.run === undefined || next.of.isDead) continue
+        if (next.of.held) {
+          next.of.held.push(next)
+          continue
+        }
+        if (next.at > this.#now) this.#now = next.at
+        this.#running = next.of
+        this.completions++
+        this.trace.hash(next.what, this.#now)
+        next.run()
+        await new Promise(systemImmediate)
+      }
+    } finally {
+      process.off('unhandledRejection', onRejection)
+      simulate(undefined)
+    }
+    if ('error' in outcome) throw outcome.error
+    return outcome.value
+  }
+
+  #environment(): Environment {
+    return {
+      wallMs: () => Math.floor(this.#epochMs + this.#readClock() + this.#running.clockAheadMs),
+      monotonicMs: () => this.#readClock(),
+      startTimer: (run, ms, repeats) => this.#startTimer(run, ms, repeats),
+      stopTimer: timer => {
+        const { completion } = timer as SimulatedTimer
+        if (completion) completion.run = undefined
+      },
+      nextIteration: run => {
+        const of = this.#running
+        // In the order in which they were asked for, as Node has it.
+        of.iteratesAt = Math.max(of.iteratesAt, this.#now + this.#chance() * ITERATION_MS)
+        this.after(of.iteratesAt - this.#now, 'iteration', run)
+      },
+      chance: this.#chance,
+    }
+  }
+
+  /** The clock of the process that runs. */
+  #readClock(): number {
+    const now = this.#read()
+    return now + this.#running.driftedMs(now)
+  }
+
+  #read(): number {
+    this.#now += READ_MS
+    if (this.busyOneIn > 0 && this.random.oneIn(this.busyOneIn)) this.#now += 10
+    return this.#now
+  }
+
+  #startTimer(run: () => void, ms: number, repeats: boolean): Timer {
+    const timer = new SimulatedTimer()
+    // As Node's timers do.
+    const delay = ms >= 1 && ms <= 2 ** 31 - 1 ? ms : 1
+    const fire = () => {
+      if (repeats) timer.completion = this.after(this.#running.trueMs(delay), 'interval', fire)
+      run()
+    }
+    timer.completion = this.after(this.#running.trueMs(delay), repeats ? 'interval' : 'timer', fire)
+    return timer
+  }
+}
+
+/** Completions by time, then in the order in which they were added. */
+class Queue {
+  readonly #heap: Completion[] = []
+
+  push(completion: Completion): void {
+    const heap = this.#heap
+    let at = heap.push(completion) - 1
+    while (at > 0) {
+      const parent = (at - 1) >>> 1
+      if (!isBefore(completion, heap[parent]!)) break
+      heap[at] = heap[parent]!
+      at = parent
+    }
+    heap[at] = completion
+  }
+
+  pop(): Completion | undefined {
+    const heap = this.#heap
+    const first = heap[0]
+    const last = heap.pop()
+    if (first === last || last === undefined) return first
+    let at = 0
+    for (;;) {
+      let child = 2 * at + 1
+      if (child >= heap.length) break
+      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++
+      if (!isBefore(heap[child]!, last)) break
+      heap[at] = heap[child]!
+      at = child
+    }
+    heap[at] = last
+    return first
+  }
+}
+
+const isBefore = (a: Completion, b: Completion): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
