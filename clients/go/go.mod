@@ -1,0 +1,3 @@
+module example.com/keelson-testing
+
+go 1.19
