@@ -8,6 +8,7 @@ import type { Resource } from '../schema/resource.ts'
 import { parseJson, stringifyJson } from './json.ts'
 import { itemBytes, type ListItem } from './list-item.ts'
 import { metadataOf, metadataOnly } from './metadata-only.ts'
+import { parseObject } from './stored-bytes.ts'
 
 export type TableOptions = {
   /** The version of the meta group that the client asked for. */
@@ -115,7 +116,7 @@ function compileColumn(name: string, [type, get, description, options]: Column<A
 }
 
 function readObject(json: Uint8Array): AnyObject {
-  const object = parseJson(json, { trusted: true }).value as unknown as AnyObject
+  const object = parseObject(json)
   object.metadata ??= {}
   return object
 }

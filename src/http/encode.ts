@@ -15,7 +15,7 @@ import { StatusError } from '../schema/status-error.ts'
 import { cborResponse } from './encode-cbor.ts'
 import { protobufResponse } from './encode-protobuf.ts'
 import { listBody, listItem, listMetaOf } from './list-body.ts'
-import { compactList, documentBody, type ListDocument, prettyList, YIELD_POINT, yamlList } from './list-document.ts'
+import { compactList, documentBody, type ListDocument, prettyList, withStops, YIELD_POINT, yamlList } from './list-document.ts'
 import { bytesResponse, type Outlet, type Response, type ResponseBody } from './message.ts'
 import type { Format, Shape } from './negotiate.ts'
 import { pump } from './streams.ts'
@@ -108,13 +108,16 @@ function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' 
     const head = tableHead(resource, metadata, options)
     // Without columns of its own an empty table has null rows, not an empty list.
     if (items.length === 0 && isPlainTable(resource)) return { head: { ...head, rows: null }, member: 'rows', items: undefined }
-    return { head, member: 'rows', items: tableRows(resource, items, options) }
+    return { head, member: 'rows', items: withStops(tableRows(resource, items, options), items) }
   }
   if (shape)
     return {
       head: { kind: 'PartialObjectMetadataList', apiVersion: shape.apiVersion, metadata },
       member: 'items',
-      items: each(items, item => metadataOnly(resource, itemBytes(item), shape.apiVersion).toString()),
+      items: withStops(
+        each(items, item => metadataOnly(resource, itemBytes(item), shape.apiVersion).toString()),
+        items,
+      ),
     }
   return {
     head: { kind: resource.listKind, apiVersion: resource.apiVersion, metadata: listMetaOf(resource, metadata) as JsonObject },

@@ -5,7 +5,7 @@ import { parseJson, stringifyJson, stringifyPretty } from '../codec/json.ts'
 import * as writer from '../codec/yaml-writer.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
-import { compactList, documentBody, prettyList, yamlList } from './list-document.ts'
+import { compactList, documentBody, prettyList, withStops, YIELD_POINT, yamlList } from './list-document.ts'
 
 const object = fc.dictionary(fc.string(), fc.jsonValue()).map(value => parseJson(JSON.stringify(value)).value as JsonObject)
 
@@ -18,13 +18,19 @@ test('a list that is made item by item is the same as one that is made at once',
       (items, metadata, member) => {
         const head = { kind: 'List', apiVersion: 'v1', metadata }
         const whole = { ...head, [member]: items } as Json
-        const document = { head, member, items: items.map(stringifyJson) }
+        // Others may run between any two items.
+        const document = { head, member, items: items.flatMap(item => [YIELD_POINT, stringifyJson(item)]) }
         assert.equal([...compactList(document)].join(''), stringifyJson(whole))
         assert.equal([...prettyList(document)].join(''), stringifyPretty(whole))
         assert.equal([...yamlList(document, writer)].join(''), writer.stringifyYaml(whole))
       },
     ),
   )
+})
+
+test('others run after as many bytes of items as a piece of a list has, however short the texts are that are made of them', () => {
+  const items = [1, LIMITS.listPieceBytes - 1, 1, LIMITS.listPieceBytes].map(byteLength => ({ byteLength }))
+  assert.deepEqual([...withStops(['a', 'b', 'c', 'd'], items)], ['a', 'b', YIELD_POINT, 'c', 'd', YIELD_POINT])
 })
 
 test('a small document is whole, a large one comes in pieces that are made when they are asked for', async () => {

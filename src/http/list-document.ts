@@ -8,7 +8,10 @@ import { LIMITS } from '../lib/limits.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { ResponseBody } from './message.ts'
 
-/** A document whose last member is a list, and its items as compact JSON; without items, the head is the whole document. */
+/**
+ * A document whose last member is a list, and its items as compact JSON, with a `YIELD_POINT` between two wherever others should run;
+ * without items, the head is the whole document.
+ */
 export type ListDocument = {
   readonly head: JsonObject
   readonly member: 'items' | 'rows'
@@ -17,6 +20,19 @@ export type ListDocument = {
 
 /** An empty chunk announces that the next one takes a while, so that other requests should run before. */
 export const YIELD_POINT = ''
+
+/** Texts that are made of items, one of each, with stops: short texts may be made of large items. */
+export function* withStops(texts: Iterable<string>, items: readonly { readonly byteLength: number }[]): Generator<string> {
+  let read = 0
+  let index = 0
+  for (const text of texts) {
+    yield text
+    read += items[index++]!.byteLength
+    if (read < LIMITS.listPieceBytes) continue
+    yield YIELD_POINT
+    read = 0
+  }
+}
 
 /** Encodes a document: a small one whole, a larger one in chunks. */
 export function documentBody(chunks: Iterable<string>): ResponseBody {
@@ -52,8 +68,8 @@ export function* compactList({ head, member, items }: ListDocument): Generator<s
   yield `${stringifyJson(head).slice(0, -1)},"${member}":[`
   let separator = ''
   for (const item of items) {
-    yield separator + item
-    separator = ','
+    yield item === YIELD_POINT ? item : separator + item
+    if (item !== YIELD_POINT) separator = ','
   }
   yield ']}'
 }
@@ -63,6 +79,10 @@ export function* prettyList({ head, member, items }: ListDocument): Generator<st
   yield `${stringifyPretty(head).slice(0, -2)},\n  "${member}": [`
   let isEmpty = true
   for (const item of items) {
+    if (item === YIELD_POINT) {
+      yield item
+      continue
+    }
     yield isEmpty ? '\n    ' : ',\n    '
     const value = storedValue(item)
     // JSON strings contain no line breaks.
@@ -89,6 +109,10 @@ export function* yamlList({ head, member, items }: ListDocument, { stringifyYaml
   yield `${part(members.filter(([name]) => name < member))}${member}:`
   let isEmpty = true
   for (const item of items) {
+    if (item === YIELD_POINT) {
+      yield item
+      continue
+    }
     if (isEmpty) yield '\n'
     const value = storedValue(item)
     if (item.length > LIMITS.smallBytes) yield YIELD_POINT
