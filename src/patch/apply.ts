@@ -150,6 +150,7 @@ function* merge(apply: Apply, live: JsonObject, stored: Managers): Step<Merged> 
   yield
   const fields = last === undefined ? named : sharing(last.fields, named)
   managers.set(self, { name, operation: 'Apply', apiVersion, subresource, time: last?.time, fields })
+  yield
   const merged = mergeApplied(type, live, applied) as JsonObject
   yield
   const object = last === undefined ? merged : yield* prune(apply, merged, { managers, last, fields })
