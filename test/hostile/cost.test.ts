@@ -9,6 +9,8 @@ import { HOSTILE_REQUESTS, type HostileRequest, PREPARATIONS } from './bodies.ts
 import { assertWithin, costs, MAX_BLOCKED_MS, MAX_CPU_MS, MEASURED } from './costs.ts'
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
+/** A request that seems to block others is measured again as often. */
+const REPETITIONS = 2
 
 test('no request costs the server much or blocks others, and none is a failure of the server', {
   timeout: 4 * patient.timeout,
@@ -27,10 +29,13 @@ test('no request costs the server much or blocks others, and none is a failure o
         return { answers, ...(await costs(server)) }
       }
       let measured = await measure()
+      const [answer, live] = measured.answers
       // A collection of garbage, or another guest of the machine's host, may fall into a request: a cost of the request itself comes again.
-      if (measured.blocked > MAX_BLOCKED_MS && request.method !== 'POST') measured = await measure()
-      const { answers, blocked, worked, used } = measured
-      const [answer, live] = answers
+      for (let tries = 0; tries < REPETITIONS && measured.blocked > MAX_BLOCKED_MS && request.method !== 'POST'; tries++) {
+        const again = await measure()
+        if (again.blocked < measured.blocked) measured = again
+      }
+      const { blocked, worked, used } = measured
       if (process.env['KEELSON_HOSTILE_VERBOSE']) {
         const figures = [used, worked, blocked].map(ms => ms.toFixed(0).padStart(6))
         console.error(`${figures[0]} ms  ${figures[1]} ms of main thread  ${figures[2]} ms blocked  ${answer.status}  ${request.name}`)
