@@ -1,5 +1,5 @@
 /** The clock of stores, controllers and requests, passed as a parameter so that tests can advance it. */
-import { startTimer, stopTimer, type Timer, wallMs } from './environment.ts'
+import { monotonicMs, startTimer, stopTimer, type Timer, wallMs } from './environment.ts'
 
 export type TimerOptions = {
   /** The timer only renews or checks something again: when time is advanced, running it once is as good as a hundred times. */
@@ -11,6 +11,8 @@ export type TimerOptions = {
 export type Clock = {
   /** Milliseconds since the epoch. */
   now(): number
+  /** Milliseconds of a clock that nobody sets, for ages; left out where `now` is such a clock. */
+  elapsed?(): number
   /** Runs a function once, never before the delay has passed; calling the result first cancels it. */
   after(delayMs: number, run: () => void, options?: TimerOptions): () => void
 }
@@ -24,6 +26,7 @@ const MAX_EARLY_MS = 1000
 /** The machine's clock; its timers do not keep the process alive. */
 export const systemClock: Clock = {
   now: wallMs,
+  elapsed: monotonicMs,
   after(delayMs, run) {
     let left = Math.max(Math.ceil(delayMs), 0)
     const due = wallMs() + left

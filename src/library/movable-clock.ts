@@ -13,6 +13,8 @@ export class MovableClock implements Clock {
   #aheadMs = 0
   /** The time at which it stands still. */
   #frozenAt: number | undefined
+  /** The difference between its time and the time that has passed, once it was moved or frozen: nothing else sets it then. */
+  #sinceEpochMs: number | undefined
   readonly #timers = new Timers()
   /** Routine timers, which only renew or check something again: they do not hold up time that is advanced. */
   readonly #routine = new Timers()
@@ -29,12 +31,17 @@ export class MovableClock implements Clock {
     return this.#frozenAt ?? this.#base.now() + this.#aheadMs
   }
 
+  elapsed(): number {
+    return this.#sinceEpochMs === undefined ? (this.#base.elapsed?.() ?? this.#base.now()) : this.now() - this.#sinceEpochMs
+  }
+
   get isFrozen(): boolean {
     return this.#frozenAt !== undefined
   }
 
   /** Stops time until `resume`: only `advance` moves it, and timers fire only then. */
   freeze(): void {
+    this.#leaveBase()
     this.#frozenAt = this.now()
     this.#wake()
   }
@@ -45,6 +52,10 @@ export class MovableClock implements Clock {
     this.#aheadMs = this.#frozenAt - this.#base.now()
     this.#frozenAt = undefined
     this.#wake()
+  }
+
+  #leaveBase(): void {
+    this.#sinceEpochMs ??= this.now() - this.elapsed()
   }
 
   after(delayMs: number, run: () => void, { isRoutine = false, renewal }: TimerOptions = {}): () => void {
@@ -68,6 +79,7 @@ export class MovableClock implements Clock {
   async advance(ms: number, settled: () => Promise<void>): Promise<void> {
     if (this.#isAdvancing) throw new Error('the clock is already being put forward')
     this.#isAdvancing = true
+    this.#leaveBase()
     try {
       const until = this.now() + ms
       for (;;) {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { put } from '../../test/kits/storage/conformance-kit.ts'
 import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
+import type { Clock } from '../lib/clock.ts'
 import { startCompaction } from './compaction.ts'
 import { Holds } from './holds.ts'
 import { MemoryStore } from './memory.ts'
@@ -20,6 +21,21 @@ async function pass(clock: ManualClock, ms: number): Promise<void> {
     await settle()
   }
 }
+
+test('a clock that is set ahead does not make history old', async () => {
+  const manual = new ManualClock()
+  let aheadMs = 0
+  const clock: Clock = { now: () => manual.now() + aheadMs, elapsed: () => manual.now(), after: (ms, run) => manual.after(ms, run) }
+  await using store = new MemoryStore({ clock })
+  for (let i = 0; i < 5; i++) await put(store, '/a', `${i}`)
+  await using _compaction = startCompaction(store, { clock, maxAgeMs: 60_000, everyMs: 1_000 })
+  await pass(manual, 2_000)
+  aheadMs = 3_600_000
+  await pass(manual, 2_000)
+  assert.deepEqual(await store.extent(), { oldest: 1, newest: 6 })
+  await pass(manual, 60_000)
+  assert.deepEqual(await store.extent(), { oldest: 6, newest: 6 })
+})
 
 test('revisions are forgotten once they are old enough, and not before', async () => {
   const clock = new ManualClock()

@@ -117,7 +117,8 @@ class Compaction implements RunningCompaction {
 
   /** The newest revision that is older than the age, as far as the checks show; 0 if none. */
   #reached(newest: Revision): Revision {
-    const now = this.#clock.now()
+    // A machine whose clock is set ahead does not forget what clients have just seen.
+    const now = this.#clock.elapsed?.() ?? this.#clock.now()
     this.#samples.push({ time: now, newest })
     const old = this.#samples.findLastIndex(sample => now - sample.time >= this.#maxAgeMs)
     if (old > 0) this.#samples.splice(0, old)
