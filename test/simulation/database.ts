@@ -35,7 +35,11 @@ export type StoreFaults = {
   failsAfter: number
   /** The server cannot reach the store. */
   isCut: boolean
+  /** The disk fails in the middle of a sync: only a restart shows what was written. */
+  isDiskBroken: boolean
 }
+
+export const NO_STORE_FAULTS: StoreFaults = { slowMs: 0, lagMs: 0, failsBefore: 0, failsAfter: 0, isCut: false, isDiskBroken: false }
 
 /** A write that fails: without effect, with an unknown outcome, or with the server. */
 export type Fate = 'error' | 'unknown' | 'crash'
@@ -78,8 +82,8 @@ export class Database {
   }
 
   /** The store as a server sees it. */
-  view(server: Process): StoreView {
-    const view = new StoreView(this, server)
+  view(server: Process, faults: StoreFaults): StoreView {
+    const view = new StoreView(this, server, faults)
     this.#views.add(view)
     return view
   }
@@ -106,9 +110,9 @@ export class Database {
     await this.inner.compact(before)
   }
 
-  /** Breaks every watch of the servers. */
-  breakWatches(): void {
-    for (const view of this.#views) view.breakWatches()
+  /** Breaks the watches of one server, or of all. */
+  breakWatches(server?: StoreView): void {
+    for (const view of server ? [server] : this.#views) view.breakWatches()
   }
 
   left(view: StoreView): void {
@@ -121,19 +125,22 @@ type Pending = { readonly key: string; readonly change: Change; readonly done: (
 /** The store of one server. */
 export class StoreView implements Store {
   readonly isShared: boolean
-  readonly faults: StoreFaults = { slowMs: 0, lagMs: 0, failsBefore: 0, failsAfter: 0, isCut: false }
+  readonly faults: StoreFaults
   readonly #database: Database
   readonly #server: Process
   readonly #watches = new Set<(error: Error) => void>()
   /** Writes that wait for the next sync, and those that are being synced, where the server has a disk of its own. */
   #waiting: Pending[] = []
   #syncing: Pending[] | undefined
+  /** Writes of a sync that failed: they may be on the disk, and nothing more is written before a restart. */
+  #failed: Pending[] | undefined
   #isClosed = false
   #nth: (Nth & { left: number }) | undefined
 
-  constructor(database: Database, server: Process) {
+  constructor(database: Database, server: Process, faults: StoreFaults) {
     this.#database = database
     this.#server = server
+    this.faults = faults
     this.isShared = database.isShared
     if (!this.isShared) this.readBack = (key, modified) => database.inner.readBack(key, modified)
   }
@@ -235,7 +242,7 @@ export class StoreView implements Store {
       world.after(arrives - world.now, 'watch batch', arrive, this.#server)
     }
     const flush = () => {
-      if (unsent) deliver(unsent)
+      for (const piece of unsent && this.isShared ? inPieces(unsent, random) : unsent ? [unsent] : []) deliver(piece)
       unsent = undefined
     }
     try {
@@ -276,8 +283,9 @@ export class StoreView implements Store {
   /** The server is killed: writes that were not synced are there up to one of them, or not at all. */
   crash(): void {
     const { random, world } = this.#database
-    const unsynced = [...(this.#syncing ?? []), ...this.#waiting]
+    const unsynced = [...(this.#failed ?? []), ...(this.#syncing ?? []), ...this.#waiting]
     const kept = random.below(unsynced.length + 1)
+    this.#failed = undefined
     this.#syncing = undefined
     this.#waiting = []
     this.#database.left(this)
@@ -287,6 +295,7 @@ export class StoreView implements Store {
 
   /** Writes of one sync are made one after the other when it ends: nobody sees them before they are durable. */
   #swapHere(key: string, change: Change): Promise<Swap> {
+    if (this.#failed) return Promise.reject(new StoreUnavailable('the disk failed; restart'))
     return new Promise(resolve => {
       this.#waiting.push({ key, change, done: resolve })
       if (!this.#syncing) this.#sync()
@@ -303,6 +312,7 @@ export class StoreView implements Store {
     world.after(ms, 'sync', () => {
       if (this.#syncing !== batch) return
       this.#syncing = undefined
+      if (this.faults.isDiskBroken) return this.#fail(batch)
       for (const { key, change, done } of batch)
         done(
           isRefused
@@ -311,6 +321,13 @@ export class StoreView implements Store {
         )
       if (this.#waiting.length > 0) this.#sync()
     })
+  }
+
+  /** What was to be written before the failure may be on the disk; what came later is not. */
+  #fail(batch: Pending[]): void {
+    this.#failed = batch
+    this.#database.world.note(`the disk of ${this.#server.name} fails`)
+    for (const { done } of [...batch, ...this.#waiting.splice(0)]) done(Promise.reject(new StoreUnavailable('the disk failed; restart')))
   }
 
   /** A request and its response, each of which may be lost. */
@@ -406,4 +423,14 @@ export class StoreView implements Store {
   #tripMs(): number {
     return this.isShared ? this.#database.random.next() * MAX_TRIP_MS : 0
   }
+}
+
+/** A batch as one or several. Events of one revision stay together. */
+function inPieces(batch: Batch, random: Random): Batch[] {
+  const { events, revision } = batch
+  if (events.length < 2 || random.oneIn(2)) return [batch]
+  const at = 1 + random.below(events.length - 1)
+  const last = events[at - 1]!.revision
+  if (last === events[at]!.revision) return [batch]
+  return [{ revision: last, events: events.slice(0, at) }, ...inPieces({ revision, events: events.slice(at) }, random)]
 }

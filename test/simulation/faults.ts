@@ -11,10 +11,13 @@ export const FAULTS = [
   'kill',
   'stop',
   'pause',
+  'long pause',
   'slow commits',
   'failing commits',
   'unknown commits',
+  'broken disk',
   'cut from the store',
+  'cut from clients',
   'late events',
   'broken watches',
   'compaction',
@@ -40,7 +43,11 @@ export type Fault = {
 }
 
 /** Faults that only a store which several servers share can have. */
-const SHARED: ReadonlySet<FaultKind> = new Set(['unknown commits', 'cut from the store', 'broken watches', 'wrong clock'])
+const SHARED: ReadonlySet<FaultKind> = new Set(['long pause', 'unknown commits', 'cut from the store', 'broken watches'])
+/** Faults of the disk of one server. */
+const OWN: ReadonlySet<FaultKind> = new Set(['broken disk'])
+/** Longer than the lease of controllers, so that another server takes over. Such a pause may go on when the work is over. */
+const LONG_MS = { least: 6_500, more: 6_000 }
 const MEAN_WAIT_MS = 1_500
 const MAX_MS = 4_000
 
@@ -54,14 +61,16 @@ export function planFaults(
     bursts,
   }: { readonly ms: number; readonly servers: number; readonly isShared: boolean; readonly bursts: readonly Burst[] },
 ): Fault[] {
-  const kinds = FAULTS.filter(kind => (isShared || !SHARED.has(kind)) && random.oneIn(2))
+  const kinds = FAULTS.filter(kind => !(isShared ? OWN : SHARED).has(kind) && random.oneIn(2))
   const faults: Fault[] = []
   if (kinds.length === 0) return faults
   for (let atMs = random.below(MEAN_WAIT_MS); atMs < ms; atMs += random.below(2 * MEAN_WAIT_MS)) {
     // Faults are most where requests are.
     if (!isBusy(bursts, atMs) && !random.oneIn(4)) continue
-    const forMs = random.below(random.oneIn(3) ? MAX_MS : MAX_MS / 8)
-    faults.push({ kind: random.pick(kinds), atMs, forMs: Math.min(forMs, ms - atMs), server: random.below(servers), size: random.next() })
+    const kind = random.pick(kinds)
+    const isLong = kind === 'long pause'
+    const forMs = isLong ? LONG_MS.least + random.below(LONG_MS.more) : random.below(random.oneIn(3) ? MAX_MS : MAX_MS / 8)
+    faults.push({ kind, atMs, forMs: isLong ? forMs : Math.min(forMs, ms - atMs), server: random.below(servers), size: random.next() })
   }
   return faults
 }
@@ -93,23 +102,33 @@ export async function commit(fault: Fault, { world, database, network, servers }
       await wait()
       return server.start()
     case 'pause':
-      server.pause()
+    case 'long pause': {
+      // Nothing happens in a process while it is paused. Should it be killed meanwhile, the next one is not.
+      const { process } = server
+      world.pause(process)
       await wait()
-      return server.resume()
+      return world.resume(process)
+    }
+    case 'broken disk':
+      await during(server.storeFaults, { isDiskBroken: true }, wait)
+      server.kill()
+      return server.start()
+    case 'cut from clients':
+      return during(server, { isCutOff: true }, wait)
     case 'compaction':
       return database.compact(Math.floor(size * 50))
     case 'broken watches':
-      return database.breakWatches()
+      return database.breakWatches(size < 0.5 ? server.view : undefined)
     case 'slow commits':
-      return during(server.view.faults, { slowMs: size * 2_000 }, wait)
+      return during(server.storeFaults, { slowMs: size * 2_000 }, wait)
     case 'failing commits':
-      return during(server.view.faults, { failsBefore: size / 2 }, wait)
+      return during(server.storeFaults, { failsBefore: size / 2 }, wait)
     case 'unknown commits':
-      return during(server.view.faults, { failsAfter: size / 2 }, wait)
+      return during(server.storeFaults, { failsAfter: size / 2 }, wait)
     case 'cut from the store':
-      return during(server.view.faults, { isCut: true }, wait)
+      return during(server.storeFaults, { isCut: true }, wait)
     case 'late events':
-      return during(server.view.faults, { lagMs: size * 2_000 }, wait)
+      return during(server.storeFaults, { lagMs: size * 2_000 }, wait)
     case 'slow network':
       return during(network.faults, { delayMs: size * 1_000 }, wait)
     case 'lossy network':
@@ -133,12 +152,28 @@ export async function commit(fault: Fault, { world, database, network, servers }
   }
 }
 
-/** Sets values for a while. Where another fault has set them meanwhile, that one ends with this one. */
+/** The values that faults give to the fields of something now, oldest first. */
+const GIVEN = new WeakMap<object, Map<string, unknown[]>>()
+
+/** Sets values for a while. Of several faults that last, the newest counts. */
 async function during<T extends object>(target: T, values: Partial<T>, wait: () => Promise<void>): Promise<void> {
-  const usual = Object.fromEntries(Object.keys(values).map(name => [name, typeof target[name as keyof T] === 'boolean' ? false : 0]))
-  Object.assign(target, values)
+  const given = GIVEN.get(target) ?? new Map<string, unknown[]>()
+  GIVEN.set(target, given)
+  const fields = Object.entries(values).map(([name, value]) => {
+    const usual = typeof value === 'boolean' ? false : 0
+    const list = given.get(name) ?? [usual]
+    given.set(name, list)
+    return { name, list, value }
+  })
+  for (const { name, list, value } of fields) {
+    list.push(value)
+    Object.assign(target, { [name]: value })
+  }
   await wait()
-  Object.assign(target, usual)
+  for (const { name, list, value } of fields) {
+    list.splice(list.lastIndexOf(value), 1)
+    Object.assign(target, { [name]: list.at(-1) })
+  }
 }
 
 export const describeFault = ({ kind, atMs, forMs, server, size }: Fault): string =>

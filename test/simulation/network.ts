@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream'
 import type { Outlet, Peer, Response, Request as ServerRequest } from '../../src/http/message.ts'
 import { Cancellable } from '../../src/lib/cancellation.ts'
 import { type MaybePromise, whenDone } from '../../src/lib/maybe-promise.ts'
+import { badRequest } from '../../src/schema/status-error.ts'
 import type { Answer, Connection, Request, StreamAnswer } from '../robustness/connection.ts'
 import type { Random } from '../robustness/random.ts'
 import type { Process, World } from './world.ts'
@@ -13,7 +14,7 @@ export type NetworkFaults = {
   delayMs: number
   /** The share of requests and responses that are lost with their connection. */
   loses: number
-  /** The share of pieces of a stream after which it is cut. */
+  /** The share of bodies, and of pieces of a stream, in which the connection is cut. */
   cuts: number
 }
 
@@ -22,6 +23,8 @@ export interface Host {
   readonly process: Process
   /** Undefined while nobody listens. */
   readonly serve: ((request: ServerRequest) => MaybePromise<Response>) | undefined
+  /** Whether clients cannot reach it, and it cannot reach them. */
+  readonly isCutOff: boolean
   /** Exchanges that end when the server is killed. */
   readonly exchanges: Set<{ cut(): void }>
 }
@@ -37,6 +40,12 @@ export type WholeAnswer = Answer & { readonly bytes: Buffer }
 const BRACE = '{'.charCodeAt(0)
 const MAX_TRIP_MS = 1
 const HIGH_WATER = 16_384
+/** How often a message tries to pass where the network is cut. */
+const HELD_UP_MS = 20
+/** A client that hears nothing gives up within this time. */
+const GIVE_UP_MS = 3_000
+
+export type NetworkOptions = { readonly counts?: { requests: number }; readonly repeatsReads?: boolean }
 
 export class Network {
   readonly world: World
@@ -45,10 +54,13 @@ export class Network {
   readonly #clients: Process
 
   readonly counts: { requests: number }
+  /** Whether a GET without a response is sent again, as proxies and client libraries do. */
+  readonly #repeatsReads: boolean
 
-  constructor(world: World, clients: Process, counts = { requests: 0 }) {
+  constructor(world: World, clients: Process, { counts = { requests: 0 }, repeatsReads = false }: NetworkOptions = {}) {
     this.world = world
     this.counts = counts
+    this.#repeatsReads = repeatsReads
     this.#random = world.random.fork()
     this.#clients = clients
   }
@@ -56,7 +68,8 @@ export class Network {
   connect(host: Host, user: User = ADMIN): Connection {
     const peer = peerOf(user)
     return {
-      call: sent => this.#call(host, sent, peer),
+      call: sent =>
+        this.#repeatsReads && sent.method === 'GET' ? repeatedOnce(() => this.#call(host, sent, peer)) : this.#call(host, sent, peer),
       stream: (path, onLine) => this.#stream(host, { path, onLine, peer }),
       close() {},
     }
@@ -106,6 +119,16 @@ export class Network {
     return exchange
   }
 
+  /** A number from 0 to `limit`, without `limit`. */
+  below(limit: number): number {
+    return this.#random.below(limit)
+  }
+
+  /** Whether bodies of requests arrive after their heads. */
+  get isUneven(): boolean {
+    return this.faults.delayMs > 0 || this.faults.cuts > 0
+  }
+
   /** The time of one message. */
   tripMs(): number {
     const { delayMs } = this.faults
@@ -120,6 +143,15 @@ export class Network {
     return this.faults.cuts > 0 && this.#random.next() < this.faults.cuts
   }
 }
+
+const repeatedOnce = <R>(send: () => Promise<R>): Promise<R> => send().catch(send)
+
+/** A connection that sends a request again when there is no response: it may be done twice. */
+export const repeating = (connection: Connection): Connection => ({
+  call: sent => repeatedOnce(() => connection.call(sent)),
+  stream: (path, onLine) => connection.stream(path, onLine),
+  close: () => connection.close(),
+})
 
 /** The client's side of an exchange. */
 type Receiver = {
@@ -145,6 +177,10 @@ class SimulatedExchange {
   #outlet: SimulatedOutlet | undefined
   /** The time at which the last message arrives at the client. */
   #arrivesAt = 0
+  /** Messages on their way to the client. */
+  readonly #underWay: (() => void)[] = []
+  /** Whether the client gives up when the network is cut, instead of waiting. */
+  #givesUp: boolean | undefined
 
   constructor(network: Network, parts: ExchangeParts) {
     this.#network = network
@@ -165,20 +201,22 @@ class SimulatedExchange {
 
   /** The client closes the stream. */
   leave(): void {
-    const { host, request } = this.#parts
     if (this.#isOver) return
     this.#isOver = true
     this.#parts.client.ended('cut')
-    this.#network.world.after(
-      this.#network.tripMs(),
-      'client left',
-      () => {
-        host.exchanges.delete(this)
-        request.cancel(new Error('the client went away'))
-        this.#outlet?.destroy()
-      },
-      host.process,
-    )
+    this.#tellServer()
+  }
+
+  /** The server finds out that the client is gone. */
+  #tellServer(): void {
+    const { host, request } = this.#parts
+    const gone = () => {
+      if (host.isCutOff) return void this.#network.world.after(HELD_UP_MS, 'client left', gone, host.process)
+      host.exchanges.delete(this)
+      request.cancel(new Error('the client went away'))
+      this.#outlet?.destroy()
+    }
+    this.#network.world.after(this.#network.tripMs(), 'client left', gone, host.process)
   }
 
   read(on: boolean): void {
@@ -189,6 +227,7 @@ class SimulatedExchange {
   #arrive(): void {
     const { host, client } = this.#parts
     if (this.#isOver) return
+    if (host.isCutOff) return void this.#heldUp(() => this.#arrive())
     if (!host.serve || host.process.isDead) {
       this.#toClient('refused', () => {
         this.#isOver = true
@@ -199,7 +238,40 @@ class SimulatedExchange {
     }
     host.exchanges.add(this)
     const { serve } = host
+    if (this.#network.isUneven) this.#sendRequestBody()
     this.#network.world.after(0, 'serve', () => void this.#serve(serve), host.process)
+  }
+
+  /** The body of the request comes after its head, or only a part of it. */
+  #sendRequestBody(): void {
+    const { host, request } = this.#parts
+    const isCut = this.#network.isCut()
+    if (!request.awaitBody()) return
+    const arrive = () => {
+      if (!isCut) return request.bodyArrived()
+      request.bodyBroken()
+      this.cut()
+    }
+    this.#network.world.after(this.#network.tripMs(), isCut ? 'request body cut' : 'request body', arrive, host.process)
+  }
+
+  /** Tries again what the network does not let pass, unless the client gives up. */
+  #heldUp(again: () => void): void {
+    const { world } = this.#network
+    if (this.#givesUp === undefined) {
+      this.#givesUp = this.#network.below(2) === 0
+      if (this.#givesUp)
+        world.after(
+          this.#network.below(GIVE_UP_MS),
+          'given up',
+          () => {
+            if (!this.#isOver) this.#tellServer()
+            this.#cutAtClient()
+          },
+          this.#parts.clients,
+        )
+    }
+    world.after(HELD_UP_MS, 'held up', again, this.#parts.clients)
   }
 
   async #serve(serve: NonNullable<Host['serve']>): Promise<void> {
@@ -221,8 +293,12 @@ class SimulatedExchange {
     if (response.cut) return this.cut()
     if (body instanceof Uint8Array) return this.#sendBody(response, Buffer.from(body))
     if (body.type === 'pieces')
-      return collect(body.pieces).then(
-        bytes => this.#sendBody(response, bytes),
+      return this.#collect(body.pieces).then(
+        bytes => {
+          if (bytes) return this.#sendBody(response, bytes)
+          response.taken?.()
+          this.cut()
+        },
         () => {
           response.taken?.()
           this.cut()
@@ -242,23 +318,39 @@ class SimulatedExchange {
     body.start(outlet)
   }
 
+  /** The whole body; undefined if the client leaves in the middle of it. */
+  async #collect(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<Buffer | undefined> {
+    const chunks: Buffer[] = []
+    for await (const piece of pieces) {
+      chunks.push(Buffer.from(piece))
+      if (this.#network.isCut()) return undefined
+    }
+    return Buffer.concat(chunks)
+  }
+
   #rest = ''
 
   #piece(bytes: Uint8Array, taken: () => void): void {
-    const { client, host } = this.#parts
+    const { host } = this.#parts
     const text = Buffer.from(bytes).toString()
     if (this.#network.isCut()) {
+      // Some of it arrives: whole lines, and the beginning of another.
+      const part = text.slice(0, this.#network.below(text.length))
+      this.#toClient('part of a piece', () => this.#takeLines(part))
       this.#outlet?.destroy()
       return
     }
     this.#toClient('piece', () => {
-      if (!this.#isOver) {
-        const lines = (this.#rest + text).split('\n')
-        this.#rest = lines.pop()!
-        for (const line of lines) client.line(line)
-      }
+      this.#takeLines(text)
       this.#network.world.after(this.#network.tripMs(), 'acknowledged', taken, host.process)
     })
+  }
+
+  #takeLines(text: string): void {
+    if (this.#isOver) return
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = lines.pop()!
+    for (const line of lines) this.#parts.client.line(line)
   }
 
   #sendBody({ status, taken }: Response, bytes: Buffer): void {
@@ -266,7 +358,8 @@ class SimulatedExchange {
     this.#leaveServer()
     this.#network.world.note(`${host.process.name} answers ${request.what} with ${status}`)
     taken?.()
-    if (this.#network.isLost()) return void this.#toClient('response lost', () => this.#cutAtClient())
+    if (request.isBroken && status < 300) this.#network.world.failures.push(`${request.what} was done without the rest of its body`)
+    if (this.#network.isLost() || this.#network.isCut()) return void this.#toClient('response lost', () => this.#cutAtClient())
     this.#toClient('response', () => this.#over(() => client.body(status, bytes)))
   }
 
@@ -290,14 +383,15 @@ class SimulatedExchange {
   #toClient(what: string, run: () => void): void {
     const { world } = this.#network
     this.#arrivesAt = Math.max(this.#arrivesAt, world.now + this.#network.tripMs())
-    world.after(this.#arrivesAt - world.now, what, run, this.#parts.clients)
+    this.#underWay.push(run)
+    world.after(this.#arrivesAt - world.now, what, () => this.#deliver(), this.#parts.clients)
   }
-}
 
-async function collect(pieces: Iterable<Uint8Array> | AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  for await (const piece of pieces) chunks.push(Buffer.from(piece))
-  return Buffer.concat(chunks)
+  /** The oldest message arrives first, also after the network was cut for a while. */
+  #deliver(): void {
+    if (this.#parts.host.isCutOff && !this.#isOver) this.#heldUp(() => this.#deliver())
+    else this.#underWay.shift()?.()
+  }
 }
 
 type OutletParts = {
@@ -392,6 +486,10 @@ class SimulatedRequest implements ServerRequest {
   readonly peer: Peer
   readonly signal = new Cancellable()
   readonly #body: Uint8Array
+  /** Settled when the body has arrived, where it comes later than the head. */
+  #arriving: { readonly whole: Promise<void>; readonly arrived: () => void; readonly broken: (error: Error) => void } | undefined
+  /** Whether its connection was cut in the middle of the body. */
+  isBroken = false
 
   constructor({ method, path, type, body }: Request, peer: Peer) {
     this.method = method
@@ -422,8 +520,29 @@ class SimulatedRequest implements ServerRequest {
     this.signal.abort(reason)
   }
 
-  readBody(limit: number): Uint8Array | undefined {
-    return this.#body.byteLength > limit ? undefined : this.#body
+  readBody(limit: number): MaybePromise<Uint8Array | undefined> {
+    return whenDone(this.#arriving?.whole, () => (this.#body.byteLength > limit ? undefined : this.#body))
+  }
+
+  /** From now on the body is waited for; false where there is none. */
+  awaitBody(): boolean {
+    if (this.#body.byteLength === 0) return false
+    let [arrived, broken] = [() => {}, (_: Error) => {}]
+    const whole = new Promise<void>((resolve, reject) => ([arrived, broken] = [resolve, reject]))
+    whole.catch(() => {})
+    this.#arriving = { whole, arrived, broken }
+    return true
+  }
+
+  bodyArrived(): void {
+    this.#arriving?.arrived()
+  }
+
+  /** As the port has it: reading the body fails, and the client is gone. */
+  bodyBroken(): void {
+    this.isBroken = true
+    this.#arriving?.broken(badRequest('unexpected EOF'))
+    this.signal.abort(new Error('the client went away'))
   }
 }
 

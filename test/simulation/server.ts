@@ -7,7 +7,7 @@ import type { Server } from '../../src/server/running-server.ts'
 import { startServer } from '../../src/server/start.ts'
 import type { ServerResources } from '../../src/server/start-parts.ts'
 import { configOf } from '../../src/start-options.ts'
-import type { Database, StoreView } from './database.ts'
+import { type Database, NO_STORE_FAULTS, type StoreFaults, type StoreView } from './database.ts'
 import type { Host } from './network.ts'
 import { Process, type World } from './world.ts'
 
@@ -23,6 +23,9 @@ export class SimulatedServer implements Host {
   process: Process
   serve: Host['serve']
   view!: StoreView
+  /** The faults of its way to the store, whichever life it has. */
+  readonly storeFaults: StoreFaults = { ...NO_STORE_FAULTS }
+  isCutOff = false
   readonly #world: World
   readonly #database: Database
   readonly #options: StartOptions
@@ -49,7 +52,7 @@ export class SimulatedServer implements Host {
     for (;;) {
       const life = new Process(this.name)
       this.process = life
-      this.view = this.#database.view(life)
+      this.view = this.#database.view(life, this.storeFaults)
       // The life may end before it has begun.
       const started = await Promise.race([
         this.#world.in(life, `${this.name} starts`, () => this.#startOnce()).catch(error => error),
@@ -85,15 +88,6 @@ export class SimulatedServer implements Host {
     const ended = await Promise.race([stopping.then(() => true), this.#world.sleep(graceMs, 'grace').then(() => false)])
     if (!ended) this.#world.note(`${this.name} did not stop in time`)
     if (this.process === life) this.kill()
-  }
-
-  /** The server is one process of the world: nothing of it happens while it is paused. */
-  pause(): void {
-    this.#world.pause(this.process)
-  }
-
-  resume(): void {
-    this.#world.resume(this.process)
   }
 
   #gone(): void {

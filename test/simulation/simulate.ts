@@ -2,6 +2,7 @@
 import { setMaxListeners } from 'node:events'
 import type { StartOptions } from '../../src/public.d.ts'
 import { check } from '../robustness/check.ts'
+import type { Connection } from '../robustness/connection.ts'
 import { runEpoch } from '../robustness/epoch.ts'
 import { Random } from '../robustness/random.ts'
 import { describe } from '../robustness/report.ts'
@@ -11,9 +12,9 @@ import type { Subject } from '../robustness/subject.ts'
 import { CHORES, neededBy } from './chores/all.ts'
 import type { Stage } from './chores/chore.ts'
 import { Database } from './database.ts'
-import { commit, type Fault, planFaults } from './faults.ts'
+import { commit, type Fault, type FaultKind, planFaults } from './faults.ts'
 import { type Image, imageOf } from './image.ts'
-import { Network, type User } from './network.ts'
+import { Network, repeating, type User } from './network.ts'
 import { type Burst, CALM, isBusy, planBursts } from './pace.ts'
 import { SimulatedServer } from './server.ts'
 import { Process, World } from './world.ts'
@@ -30,6 +31,10 @@ export type Plan = {
   readonly bursts: readonly Burst[]
   /** Whether the first server finds an empty store. */
   readonly isNew: boolean
+  /** Whether clients send requests again that had no response. */
+  readonly repeats: boolean
+  /** The feature gates of the servers. */
+  readonly gates: string
   /** The names of the chores that run beside the clients of the robustness run. */
   readonly chores: readonly string[]
 }
@@ -59,6 +64,8 @@ const OPTIONS: StartOptions = {
   serviceClusterIpRange: ['10.0.0.0/28'],
   serviceNodePortRange: { from: 30_000, to: 30_003 },
 }
+/** Few, since the resources and the stores of servers are made once for each. */
+const GATES = ['AllAlpha=true,AllBeta=true', 'AllBeta=false,WatchList=true']
 const EMPTY: Image = { writes: [], keys: [] }
 /** A run that takes this much longer than its clients work is stuck. */
 const PATIENCE_MS = 900_000
@@ -78,7 +85,10 @@ export function planOf(seed: number, ms: number, chores?: readonly string[]): Pl
     heavyBytes: random.oneIn(8) ? 200_000 : 2_000,
     patience: random.pick([0.5, 1, 2, 5]),
   }
-  return { seed, ms, servers, isShared, faults, habits, bursts, isNew: random.oneIn(8), chores: chores ?? planChores(random) }
+  const isNew = random.oneIn(8)
+  const repeats = random.oneIn(2)
+  const gates = random.oneIn(4) ? random.pick(GATES) : ''
+  return { seed, ms, servers, isShared, faults, habits, bursts, isNew, repeats, gates, chores: chores ?? planChores(random) }
 }
 
 /** Some chores at random. Many at once would take long, and get in each other's way. */
@@ -94,7 +104,7 @@ export async function simulateRun(plan: Plan, { isTraced = false }: { readonly i
   let acts = 0
   const counts = { requests: 0 }
   try {
-    const image = plan.isNew ? EMPTY : await imageOf(OPTIONS, plan)
+    const image = plan.isNew ? EMPTY : await imageOf(withGates(OPTIONS, plan), plan)
     const { history, failures } = await world.run(() => runClients(world, plan, { image, counts }), { untilMs: plan.ms + PATIENCE_MS })
     acts = history.acts.length
     // A store that forgets at any moment keeps nothing for long.
@@ -116,21 +126,23 @@ export async function simulateRun(plan: Plan, { isTraced = false }: { readonly i
   }
 }
 
+const withGates = (options: StartOptions, { gates }: Plan): StartOptions => (gates === '' ? options : { ...options, featureGates: gates })
+
+/** Faults in which writes to the only server fail. */
+const FAILING: ReadonlySet<FaultKind> = new Set(['failing commits', 'full store', 'broken disk'])
+
 async function runClients(world: World, plan: Plan, { image, counts }: { readonly image: Image; readonly counts: { requests: number } }) {
   const clients = new Process('clients')
   const database = new Database(world, { isShared: plan.isShared, keys: image.keys })
   await database.restore(image.writes)
-  const network = new Network(world, clients, counts)
-  const options = {
-    ...OPTIONS,
-    ...neededBy(plan.chores),
-  }
+  const network = new Network(world, clients, { counts, repeatsReads: plan.repeats })
+  const options = withGates({ ...OPTIONS, ...neededBy(plan.chores) }, plan)
   const servers = Array.from({ length: plan.servers }, (_, i) => new SimulatedServer(world, database, { number: i + 1, options }))
   for (const server of servers) await server.start()
   const subject: Subject = {
     targets: [],
     isShared: plan.isShared,
-    mayFail: plan.faults.some(({ kind }) => kind === 'failing commits' || kind === 'full store'),
+    mayFail: plan.faults.some(({ kind }) => FAILING.has(kind)),
     open: () => servers.map(server => () => network.connect(server)),
     // The network has no protocols.
     protocols: ['http/2'],
@@ -150,14 +162,14 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
   const chores = CHORES.filter(({ name }) => plan.chores.includes(name)).map(({ make }) => make())
   const stop = new AbortController()
   setMaxListeners(0, stop.signal)
-  const connect = (user?: User) => {
+  const connect = (user?: User): Connection => {
     const [first, ...others] = servers.map(server => () => network.connect(server, user))
     return others.length === 0 ? first!() : new SpreadConnection([first!, ...others], random.fork())
   }
   const random = world.random.fork()
   const stages = chores.map(
-    ({ name }): Stage => ({
-      connection: connect(),
+    ({ name, mayRepeat = false }): Stage => ({
+      connection: mayRepeat && plan.repeats ? repeating(connect()) : connect(),
       as: user => connect({ name: user, groups: [] }),
       random: random.fork(),
       onWrite: listener => database.onWrite.add(listener),

@@ -1,6 +1,7 @@
 /**
  * A world in which time passes only when nothing is left to do at a moment. One queue holds every completion: timers, turns of the event
  * loop, messages, calls of the store. The next one by time is run, all its microtasks are done, and so on: a run follows from its seed.
+ * Which of several processes comes first at the same moment is up to chance; inside a process the order is that of Node.
  */
 import { type Environment, simulate, type Timer } from '../../src/lib/environment.ts'
 import { Random } from '../robustness/random.ts'
@@ -20,6 +21,8 @@ export class Process {
   isDead = false
   /** Completions that came while it was paused; undefined while it runs. */
   held: Completion[] | undefined
+  /** How often it was paused and has not gone on since. */
+  pauses = 0
   /** How far its clock is ahead. */
   clockAheadMs = 0
   /** The time of its next iteration of the event loop. */
@@ -81,7 +84,7 @@ export class World {
   /** While it is set, one reading of the clock in so many takes long, as on a busy machine. */
   busyOneIn = 0
   readonly #chance: () => number
-  readonly #queue = new Queue()
+  readonly #queue: Queue
   readonly #epochMs: number
   #now = 0
   #order = 0
@@ -91,6 +94,7 @@ export class World {
     this.#epochMs = EPOCH_MS - earlierMs
     this.random = new Random(seed)
     this.#chance = this.random.fork().next
+    this.#queue = new Queue(this.random.fork())
     this.trace = new Trace(isTraced)
     this.#running = new Process('world')
   }
@@ -142,14 +146,16 @@ export class World {
   }
 
   pause(process: Process): void {
-    process.held ??= []
+    process.pauses++
+    if (!process.isDead) process.held ??= []
     this.note(`${process.name} is paused`)
   }
 
+  /** Ends one pause; the process goes on when it was the last. */
   resume(process: Process): void {
+    if (--process.pauses > 0 || process.isDead) return
     const held = process.held ?? []
     process.held = undefined
-    if (process.isDead) return
     this.note(`${process.name} goes on`)
     for (const completion of held) {
       completion.at = Math.max(completion.at, this.#now)
@@ -243,9 +249,56 @@ export class World {
   }
 }
 
-/** Completions by time, then in the order in which they were added. */
+/** Completions by time. Of those of one moment, the next is of any process that has some, and the first that was added there. */
 class Queue {
+  readonly #random: Random
+  readonly #later = new Heap()
+  /** The moment that has begun, with what is left of it. */
+  #at = Number.NEGATIVE_INFINITY
+  readonly #processes: Process[] = []
+  readonly #moment = new Map<Process, Completion[]>()
+
+  constructor(random: Random) {
+    this.#random = random
+  }
+
+  push(completion: Completion): void {
+    this.#later.push(completion)
+  }
+
+  pop(): Completion | undefined {
+    if (this.#processes.length === 0) {
+      const first = this.#later.first
+      if (first === undefined) return undefined
+      this.#at = first.at
+    }
+    while (this.#later.first?.at === this.#at) this.#add(this.#later.pop()!)
+    const chosen = this.#processes.length === 1 ? 0 : this.#random.below(this.#processes.length)
+    const process = this.#processes[chosen]!
+    const completions = this.#moment.get(process)!
+    const next = completions.shift()
+    if (completions.length === 0) {
+      this.#processes.splice(chosen, 1)
+      this.#moment.delete(process)
+    }
+    return next
+  }
+
+  #add(completion: Completion): void {
+    const known = this.#moment.get(completion.of)
+    if (known) return void known.push(completion)
+    this.#processes.push(completion.of)
+    this.#moment.set(completion.of, [completion])
+  }
+}
+
+/** Completions by time, then in the order in which they were added. */
+class Heap {
   readonly #heap: Completion[] = []
+
+  get first(): Completion | undefined {
+    return this.#heap[0]
+  }
 
   push(completion: Completion): void {
     const heap = this.#heap

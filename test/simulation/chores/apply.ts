@@ -6,6 +6,7 @@ const PATH = '/api/v1/namespaces/apply/secrets/shared'
 
 export const apply: Chore = {
   name: 'apply',
+  mayRepeat: true,
   async prepare({ connection }) {
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'apply' } })
   },

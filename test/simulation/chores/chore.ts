@@ -30,6 +30,8 @@ export type Needs = { readonly controllers?: readonly string[]; readonly nodes?:
 export interface Chore {
   readonly name: string
   readonly needs?: Needs
+  /** Whether its promise can be checked where a request without a response is sent again, and may be done twice. */
+  readonly mayRepeat?: boolean
   /** Makes the objects that it needs, before anything is disturbed. */
   prepare(stage: Stage): Promise<void>
   /** Works until the stage stops. */

@@ -18,6 +18,7 @@ export function devices(): Chore {
   const held = new Map<string, readonly string[]>()
   return {
     name: 'devices',
+    mayRepeat: true,
     needs: {
       controllers: ['resource-claim-controller', 'podgc', 'nodelifecycle', 'serviceaccount', 'scheduler'],
       nodes: NODES,

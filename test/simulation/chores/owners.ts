@@ -12,6 +12,7 @@ export function owners(): Chore {
   let count = 0
   return {
     name: 'owners',
+    mayRepeat: true,
     async prepare({ connection }) {
       await make(connection, '/api/v1/namespaces', { metadata: { name: 'owners' } })
     },

@@ -9,6 +9,7 @@ const PATH = '/api/v1/namespaces/quota/secrets'
 
 export const quota: Chore = {
   name: 'quota',
+  mayRepeat: true,
   async prepare({ connection }) {
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'quota' } })
     await make(connection, '/api/v1/namespaces/quota/resourcequotas', {

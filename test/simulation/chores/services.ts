@@ -6,6 +6,7 @@ const PATH = '/api/v1/namespaces/services/services'
 
 export const services: Chore = {
   name: 'services',
+  mayRepeat: true,
   async prepare({ connection }) {
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'services' } })
   },

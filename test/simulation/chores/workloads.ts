@@ -25,6 +25,7 @@ export function workloads(): Chore {
   let made = 0
   return {
     name: 'workloads',
+    mayRepeat: true,
     needs: { controllers: CONTROLLERS, nodes: 2 },
     async prepare({ connection, onWrite }) {
       await make(connection, '/api/v1/namespaces', { metadata: { name: NAMESPACE } })
