@@ -35,7 +35,7 @@ export type StoreFaults = {
   failsAfter: number
   /** The server cannot reach the store. */
   isCut: boolean
-  /** The disk fails in the middle of a sync: only a restart shows what was written. */
+  /** The disk fails in the middle of a sync: only a restart shows which writes it has. */
   isDiskBroken: boolean
 }
 
@@ -323,7 +323,7 @@ export class StoreView implements Store {
     })
   }
 
-  /** What was to be written before the failure may be on the disk; what came later is not. */
+  /** Writes of the sync may be on the disk; later ones are not. */
   #fail(batch: Pending[]): void {
     this.#failed = batch
     this.#database.world.note(`the disk of ${this.#server.name} fails`)

@@ -253,7 +253,7 @@ export class World {
 class Queue {
   readonly #random: Random
   readonly #later = new Heap()
-  /** The moment that has begun, with what is left of it. */
+  /** The moment that has begun, with its completions that are left. */
   #at = Number.NEGATIVE_INFINITY
   readonly #processes: Process[] = []
   readonly #moment = new Map<Process, Completion[]>()
