@@ -296,6 +296,26 @@ test('during a flood in one workspace, requests of another are answered, and non
   await Promise.all(clients)
 })
 
+test('a workspace that fills the queue of the workers leaves that of another alone', patient, async t => {
+  const [busy, calm] = [await fresh(t), await fresh(t)]
+  // An anchor has it read in a worker.
+  const body = 'apiVersion: v1\nkind: ConfigMap\nmetadata: { generateName: a- }\ndata: { a: &a x, b: *a }\n'
+  const create = async (workspace: Workspace) => {
+    const sent = { method: 'POST', body, headers: { 'content-type': 'application/yaml' } }
+    return (await as(workspace, `/workspaces/${workspace.name}${CONFIG_MAPS}?dryRun=All`, sent)).status
+  }
+  const seen = new Set<number>()
+  let isOver = false
+  const flood = async () => {
+    while (!isOver) seen.add(await create(busy))
+  }
+  const clients = Array.from({ length: 40 }, flood)
+  await eventually('the queue of the busy one is full', () => seen.has(429) || undefined)
+  for (let i = 0; i < 10; i++) assert.equal(await create(calm), 201)
+  isOver = true
+  await Promise.all(clients)
+})
+
 test('metrics, logs and the audit name the workspace', patient, async t => {
   const folder = temporaryDirectory(t)
   const [policyFile, path] = [join(folder, 'policy.yaml'), join(folder, 'audit.log')]

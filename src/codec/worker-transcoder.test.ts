@@ -63,6 +63,19 @@ test('users take turns, and one user may have so many bodies waiting', async t =
   assert.ok(done.includes('429'))
 })
 
+test('workspaces take turns, however many users each has, and users of the same name are others', async t => {
+  const transcoder = open(t)
+  const done: string[] = []
+  const send = (workspace: string, user: string) =>
+    transcoder.transcode(yaml('a: 1'), { workspace, user, signal: NEVER }).then(() => done.push(`${workspace}/${user}`))
+  const many = Array.from({ length: LIMITS.transcoding.waitingPerUser }, () => send('noisy', 'admin'))
+  const others = Array.from({ length: 20 }, (_, i) => send('noisy', `user-${i}`))
+  await Promise.all([...many, ...others, send('quiet', 'admin'), send('quiet', 'admin')])
+  const last = done.lastIndexOf('quiet/admin')
+  assert.ok(last < 10, `the last of the quiet workspace was number ${last}`)
+  assert.ok(done.indexOf('noisy/user-0') < done.lastIndexOf('noisy/admin'), 'users of one workspace take turns')
+})
+
 test('a job whose client has gone is dropped, whether it waits or runs', async t => {
   const transcoder = open(t)
   const gone = new AbortController()

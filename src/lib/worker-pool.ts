@@ -1,7 +1,8 @@
 /**
  * Worker threads for jobs whose cost clients decide, so that a hostile job delays only its sender: a worker has a limit of memory and
- * processor time for one job, and is terminated beyond it. Users take turns, and each may have a limited number of jobs waiting. The first
- * job starts the first worker, and idle workers end after a while. The worker's side is `worker-thread.ts`.
+ * processor time for one job, and is terminated beyond it. Workspaces take turns, and in each of them its users; each user may have a limited
+ * number of jobs waiting. The first job starts the first worker, and idle workers end after a while. The worker's side is
+ * `worker-thread.ts`.
  */
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -33,16 +34,20 @@ export type PoolSettings<J, R> = {
 
 type Sent = { readonly message: unknown; readonly transfer: readonly ArrayBuffer[] }
 
-export type JobOptions = { readonly user: string; readonly signal: Cancellation }
+export type JobOptions = {
+  readonly user: string
+  /** The one that the user belongs to, where several have the pool in common. */
+  readonly workspace?: string
+  readonly signal: Cancellation
+}
 
-type Pending<J, R> = { readonly job: J; readonly user: string; readonly settle: (outcome: { readonly result: R } | Error) => void }
+type Pending<J, R> = { readonly job: J; readonly settle: (outcome: { readonly result: R } | Error) => void }
 
 export class WorkerPool<J, R> implements AsyncDisposable {
   readonly #settings: PoolSettings<J, R>
   readonly #most: number
   readonly #threads = new Set<Thread<J, R>>()
-  /** Users in the order in which they are served next, with their waiting jobs. */
-  readonly #waiting = new Map<string, Pending<J, R>[]>()
+  readonly #waiting = new WaitingJobs<Pending<J, R>>()
   #closed = false
 
   constructor(settings: PoolSettings<J, R>) {
@@ -51,21 +56,19 @@ export class WorkerPool<J, R> implements AsyncDisposable {
   }
 
   /** Rejects when too many jobs of the user wait, and with the signal's reason when that aborts. */
-  run(job: J, { user, signal }: JobOptions): Promise<R> {
+  run(job: J, { user, workspace = '', signal }: JobOptions): Promise<R> {
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closed) {
         reject(signal.reason ?? new Error('the server is closing'))
         return
       }
-      const queue = this.#waiting.get(user) ?? []
-      if (queue.length >= this.#settings.limits.waitingPerUser) {
+      if (this.#waiting.of(workspace, user) >= this.#settings.limits.waitingPerUser) {
         reject(this.#settings.tooMany())
         return
       }
       const abort = () => this.#cancel(pending, signal.reason)
       const pending: Pending<J, R> = {
         job,
-        user,
         settle: outcome => {
           signal.removeEventListener('abort', abort)
           if (outcome instanceof Error) reject(outcome)
@@ -73,16 +76,14 @@ export class WorkerPool<J, R> implements AsyncDisposable {
         },
       }
       signal.addEventListener('abort', abort, { once: true })
-      queue.push(pending)
-      this.#waiting.set(user, queue)
+      this.#waiting.add(pending, workspace, user)
       this.#assign()
     })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closed = true
-    for (const queue of this.#waiting.values()) for (const { settle } of queue) settle(new Error('the server is closing'))
-    this.#waiting.clear()
+    for (const { settle } of this.#waiting.takeAll()) settle(new Error('the server is closing'))
     await Promise.all([...this.#threads].map(thread => thread.end(new Error('the server is closing'))))
   }
 
@@ -91,7 +92,7 @@ export class WorkerPool<J, R> implements AsyncDisposable {
     while (this.#waiting.size > 0) {
       const thread = [...this.#threads].find(({ isIdle }) => isIdle) ?? this.#start()
       if (!thread) return
-      thread.run(this.#takeNext())
+      thread.run(this.#waiting.takeNext()!)
     }
   }
 
@@ -108,25 +109,68 @@ export class WorkerPool<J, R> implements AsyncDisposable {
     return thread
   }
 
-  /** The next job of the user who has waited longest; then the other users follow. */
-  #takeNext(): Pending<J, R> {
-    const [[user, queue]] = this.#waiting as unknown as [[string, Pending<J, R>[]]]
-    const next = queue.shift()!
-    this.#waiting.delete(user)
-    if (queue.length > 0) this.#waiting.set(user, queue)
-    return next
-  }
-
   #cancel(pending: Pending<J, R>, reason: Error): void {
-    const queue = this.#waiting.get(pending.user)
-    const index = queue?.indexOf(pending) ?? -1
-    if (index >= 0) {
-      queue!.splice(index, 1)
-      if (queue!.length === 0) this.#waiting.delete(pending.user)
+    if (this.#waiting.remove(pending)) {
       pending.settle(reason)
       return
     }
     for (const thread of this.#threads) if (thread.job === pending) void thread.end(reason)
+  }
+}
+
+/** The jobs that wait, by workspace and user. Whoever has waited longest is next, first among workspaces, then among users of one. */
+class WaitingJobs<P> {
+  readonly #queues = new Map<string, Map<string, P[]>>()
+  size = 0
+
+  /** How many of a user wait. */
+  of(workspace: string, user: string): number {
+    return this.#queues.get(workspace)?.get(user)?.length ?? 0
+  }
+
+  add(job: P, workspace: string, user: string): void {
+    const users = this.#queues.get(workspace) ?? new Map<string, P[]>()
+    const queue = users.get(user) ?? []
+    queue.push(job)
+    users.set(user, queue)
+    this.#queues.set(workspace, users)
+    this.size++
+  }
+
+  takeNext(): P | undefined {
+    for (const [workspace, users] of this.#queues)
+      for (const [user, queue] of users) {
+        const next = queue.shift()!
+        // The others come before they are next again.
+        users.delete(user)
+        if (queue.length > 0) users.set(user, queue)
+        this.#queues.delete(workspace)
+        if (users.size > 0) this.#queues.set(workspace, users)
+        this.size--
+        return next
+      }
+    return undefined
+  }
+
+  takeAll(): P[] {
+    const all = [...this.#queues.values()].flatMap(users => [...users.values()].flat())
+    this.#queues.clear()
+    this.size = 0
+    return all
+  }
+
+  remove(job: P): boolean {
+    for (const [workspace, users] of this.#queues)
+      for (const [user, queue] of users) {
+        const index = queue.indexOf(job)
+        if (index < 0) continue
+        queue.splice(index, 1)
+        if (queue.length === 0) users.delete(user)
+        if (users.size === 0) this.#queues.delete(workspace)
+        this.size--
+        return true
+      }
+    return false
   }
 }
 

@@ -3,8 +3,8 @@
  * definitions full of expressions, are validated like that (`ruleWork` of their kind tells which).
  */
 import { parseObject } from '../codec/stored-bytes.ts'
-import type { Cancellation } from '../lib/cancellation.ts'
 import { finish, type Step } from '../lib/step.ts'
+import type { JobOptions } from '../lib/worker-pool.ts'
 import { Budget } from '../schema/budget.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { RequestContext } from '../schema/request-context.ts'
@@ -37,7 +37,7 @@ export type Validated =
 /** Validates objects away from the main thread. */
 export interface Validator {
   /** Rejects with a StatusError when too many objects of the user wait, and with the signal's reason when that aborts. */
-  validate(job: ValidationJob, options: { readonly user: string; readonly signal: Cancellation }): Promise<Validated>
+  validate(job: ValidationJob, options: JobOptions): Promise<Validated>
 }
 
 export type Validation = {

@@ -1,7 +1,7 @@
 /** The parts that are handed to a server when it starts. */
 import type { Auditor } from '../audit/auditor.ts'
 import type { AuditSink } from '../audit/sink.ts'
-import type { WorkerTranscoder } from '../codec/worker-transcoder.ts'
+import type { Transcoder } from '../codec/worker-transcoder.ts'
 import type { Controller } from '../controllers/controller.ts'
 import type { KmsTimes } from '../encryption/kms/plugin-health.ts'
 import type { ListenOptions, Port } from '../http/listener/listen.ts'
@@ -9,6 +9,7 @@ import type { Log } from '../http/observability/log.ts'
 import type { Clock } from '../lib/clock.ts'
 import type { Family } from '../lib/exposition.ts'
 import type { KeyPair } from '../lib/x509/issue.ts'
+import type { Validator } from '../registry/validation-job.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { User } from '../schema/user.ts'
@@ -17,7 +18,6 @@ import type { OwnCertificates } from './credentials/own-certificates.ts'
 import type { DestinationsParts } from './destinations.ts'
 import type { PortParts } from './port/open-port.ts'
 import type { Siblings } from './processes/siblings.ts'
-import type { WorkerValidator } from './validation/worker-validator.ts'
 
 export type StartParts = {
   /** Kinds in addition to the built-in ones. */
@@ -68,7 +68,7 @@ export type WorkspaceParts = {
   readonly authority: string
   /** The users of the workspace, by the digests of their tokens. */
   readonly tokens: ReadonlyMap<string, User>
-  /** The worker threads of all workspaces. */
+  /** The worker threads, which all workspaces have in common. */
   readonly threads: Threads
   /** Where audit events go. */
   readonly auditor: Auditor | undefined
@@ -91,7 +91,7 @@ export type Machine = {
 }
 
 /** The worker threads for bodies and objects that take long. */
-export type Threads = { readonly transcoder: WorkerTranscoder; readonly validator: WorkerValidator }
+export type Threads = { readonly transcoder: Transcoder; readonly validator: Validator }
 
 export type Close = () => Promise<void>
 

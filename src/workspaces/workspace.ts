@@ -10,7 +10,7 @@ import type { Config } from '../server/config.ts'
 import type { FrontParts, Serve } from '../server/port/open-port.ts'
 import type { Server } from '../server/running-server.ts'
 import { startServer } from '../server/start.ts'
-import type { WorkspaceParts } from '../server/start-parts.ts'
+import type { Threads, WorkspaceParts } from '../server/start-parts.ts'
 import { MemoryStore } from '../storage/memory.ts'
 
 /** The name of the user whose token the kubeconfig of a workspace has. */
@@ -67,6 +67,7 @@ export async function openWorkspace({ name, config, host, shared, state, shortLi
     },
     workspace: {
       ...shared,
+      threads: threadsOf(name, shared.threads),
       authority: host.authority,
       tokens: parseTokenFile(`${token},${WORKSPACE_ADMIN},,"system:masters"`, name),
       auditor: host.auditor?.annotated({ 'keelson.dev/workspace': name }),
@@ -103,6 +104,12 @@ async function fill(store: MemoryStore, { records }: SavedState, shortLived: rea
   // There was nothing before.
   await store.compact(store.fresh())
 }
+
+/** The worker threads that all have in common: users of the same name in other workspaces are others. */
+const threadsOf = (workspace: string, { transcoder, validator }: Threads): Threads => ({
+  transcoder: { transcode: (job, options) => transcoder.transcode(job, { ...options, workspace }) },
+  validator: { validate: (job, options) => validator.validate(job, { ...options, workspace }) },
+})
 
 /** A port without sockets: requests come from the server that has one. */
 const portOf = ({ host, port }: Config): Port => ({

@@ -14,7 +14,7 @@ import { OwnCertificates } from '../server/credentials/own-certificates.ts'
 import type { FrontParts, Serve } from '../server/port/open-port.ts'
 import { readReleases } from '../server/releases.ts'
 import type { Server } from '../server/running-server.ts'
-import type { ServerResources, WorkspaceParts } from '../server/start-parts.ts'
+import type { ServerResources } from '../server/start-parts.ts'
 import { WorkerValidator } from '../server/validation/worker-validator.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { isWorkspaceName, RequestBelow, workspaceIn } from './request-below.ts'
@@ -53,6 +53,11 @@ type Entry = OpenedWorkspace & { readonly name: string; readonly created: string
 /** The state of a new server, and the resources whose objects last for a time only. */
 type Template = { readonly state: SavedState; readonly shortLived: readonly ShortLived[] }
 
+type Shared = {
+  readonly certificates: OwnCertificates
+  readonly threads: { readonly transcoder: WorkerTranscoder; readonly validator: WorkerValidator }
+}
+
 export class Workspaces {
   readonly #config: Config
   readonly #snapshot: (name: string) => SavedState
@@ -62,7 +67,7 @@ export class Workspaces {
   readonly #pending = new Set<string>()
   readonly #templates = new Map<string, Promise<Template>>()
   readonly #resources = new Map<string, Promise<ServerResources>>()
-  #shared: Promise<Pick<WorkspaceParts, 'certificates' | 'threads'>> | undefined
+  #shared: Promise<Shared> | undefined
   #host: FrontParts | undefined
   #closing: Promise<void> | undefined
 
@@ -283,7 +288,7 @@ export class Workspaces {
     return openWorkspace({ name, config, host: this.#parts, shared: { resources, certificates, threads }, ...begin })
   }
 
-  async #makeShared() {
+  async #makeShared(): Promise<Shared> {
     const { groupDomain, featureGates } = this.#config
     const now = new Date(this.#parts.clock.now())
     const nowhere = { directory: undefined, store: new MemoryStore(), hasReplicas: false, names: [] }
