@@ -29,11 +29,9 @@ export async function explore(workload: (server: RunningServer) => Promise<unkno
 async function startWith(options: StartOptions, kit: TestKit) {
   const { apply, keepAlive, ...rest } = testOptionsOf(options)
   const config = configOf(rest)
-  const tests = config.testEndpoints ? await testEndpointsOf(kit, config) : undefined
-  const workspaces = config.workspaces
-    ? (await import('./workspaces/open-workspaces.ts')).openWorkspaces(config, { kit, api: tests?.api })
-    : undefined
-  const endpoints = [...(tests?.endpoints ?? []), ...(workspaces?.parts.endpoints ?? [])]
+  const tests = config.testEndpoints ? await testEndpointsOf(kit, config) : []
+  const workspaces = config.workspaces ? (await import('./workspaces/open-workspaces.ts')).openWorkspaces(config, kit) : undefined
+  const endpoints = [...tests, ...(workspaces?.parts.endpoints ?? [])]
   const server = await startServer(config, { ...kit.start, ...workspaces?.parts, endpoints, flags: flagValues(config) }).catch(error => {
     if (error instanceof FeatureGateError) throw new ConfigError(`featureGates: ${error.message}`)
     if (error instanceof ConfigError) throw new ConfigError(inOptionNames(error.message))
@@ -51,9 +49,5 @@ async function startWith(options: StartOptions, kit: TestKit) {
 
 /** The code for tests over HTTP is loaded only where it is wanted. */
 async function testEndpointsOf(kit: TestKit, config: Config) {
-  const [{ testEndpoints }, { TEST_API }] = await Promise.all([
-    import('./library/test-endpoints.ts'),
-    import('./library/test-endpoints-document.ts'),
-  ])
-  return { endpoints: testEndpoints({ kit, ...config }), api: TEST_API }
+  return (await import('./library/test-endpoints.ts')).testEndpoints({ kit, ...config })
 }

@@ -147,19 +147,57 @@ test('administrators alone may use the endpoints, and without the option there a
   assert.equal((await ask(server, `${V1}/reset`)).status, 405)
   assert.equal((await ask(server, `${V1}/snapshots/a/b`)).status, 404)
   const plain = await freshServer(t)
-  for (const path of ['reset', 'snapshots', 'clock', 'changes', 'settled', 'faults', 'openapi.json'])
+  for (const path of ['reset', 'snapshots', 'clock', 'changes', 'settled', 'faults', 'access-usage'])
     assert.equal((await ask(plain, `${V1}/${path}`)).status, 404, path)
 })
 
-test('the OpenAPI document names every endpoint, and each that it names responds', patient, async t => {
+test('requests are those since the start or the last reset, whatever the clock does in between', patient, async t => {
   const server = await start(t)
-  const document = (await ask(server, `${V1}/openapi.json`)).json
+  const seen = async (query = '') => {
+    const { requests } = (await ask(server, `${V1}/requests${query}`)).json
+    return requests.map(({ verb, resource, status }: any) => `${verb} ${resource?.name || resource?.resource} ${status}`)
+  }
+  const sent = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a'), headers: { 'user-agent': 'mine/1' } })
+  assert.equal(sent.status, 201)
+  await ask(server, `${CONFIG_MAPS}/none`)
+  assert.deepEqual(await seen(), ['create configmaps 201', 'get none 404'])
+  await post(server, 'clock', { advance: '24h' })
+  await post(server, 'clock', { frozen: true })
+  await ask(server, `${CONFIG_MAPS}/a`)
+  assert.deepEqual(await seen(), ['create configmaps 201', 'get none 404', 'get a 200'])
+  assert.deepEqual(await seen('?userAgent=mine'), ['create configmaps 201'])
+  const [{ number, auditID }] = (await ask(server, `${V1}/requests?verb=create`)).json.requests
+  const { request } = (await ask(server, `${V1}/requests/bodies?number=${number}&auditID=${auditID}`)).json
+  assert.equal(JSON.parse(request.text).metadata.name, 'a')
+  await post(server, 'reset')
+  assert.deepEqual(await seen(), [])
+  await ask(server, `${CONFIG_MAPS}/b`)
+  assert.deepEqual(await seen(), ['get b 404'])
+  await ask(server, `${V1}/changes`, { method: 'DELETE' })
+  assert.deepEqual(await seen(), [])
+})
+
+test('the OpenAPI document has every endpoint below /keelson/v1 with its methods, and no other', patient, async t => {
+  const server = await freshServer(t, { testEndpoints: true, workspaces: true })
+  const { paths, components } = (await ask(server, `${V1}/openapi.json`)).json
+  for (const known of ['requests', 'watches', 'access', 'doctor', 'store/snapshot', 'clock', 'workspaces/{name}'])
+    assert.ok(paths[`${V1}/${known}`], known)
   await post(server, 'snapshots', { name: 'a' })
-  for (const [path, methods] of Object.entries<any>(document.paths))
-    if (methods.get && !path.includes('{id}')) {
-      const { status } = await ask(server, path.replace('{name}', 'a'))
-      assert.equal(status, 200, path)
-    }
+  await post(server, 'workspaces', { name: 'a' })
+  const { json: fault } = await post(server, 'faults', { verb: 'create', status: 503 })
+  for (const [path, described] of Object.entries<any>(paths)) {
+    const at = path
+      .replace('{name}', 'a')
+      .replace('{id}', fault.id)
+      .replace(/access$/, 'access?verb=get&path=/')
+    const named = ['get', 'post', 'put', 'delete', 'patch'].filter(method => method in described)
+    // The server names its endpoints itself, also those that nobody has described.
+    assert.ok(named.length > 0, `${path} is not described`)
+    if (named.includes('get')) assert.equal((await ask(server, at)).status, 200, path)
+    for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'PATCH'])
+      if (!named.includes(method.toLowerCase())) assert.equal((await ask(server, at, { method })).status, 405, `${method} ${path}`)
+  }
+  for (const [, name] of JSON.stringify(paths).matchAll(/#\/components\/schemas\/(\w+)/g)) assert.ok(components.schemas[name!], name)
 })
 
 test('commands save, restore and reset a server, and set its clock and faults', patient, async t => {

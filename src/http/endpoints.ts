@@ -3,6 +3,7 @@ import type { Catalog } from '../registry/catalog.ts'
 import { methodNotAllowed, noSuchResource } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Aggregated } from './aggregated.ts'
+import type { ApiPart } from './documents/own-api.ts'
 import { bytesResponse, type Request, type Response, textResponse, withoutBody } from './message.ts'
 import type { Route } from './route.ts'
 
@@ -22,6 +23,8 @@ export type EndpointRule = {
   readonly everyMethod?: (path: string) => boolean
   /** Not listed in the index at `/`. */
   readonly hidden?: true
+  /** Its part of the document of `/keelson/v1`, for paths below that. */
+  readonly describe?: () => Promise<ApiPart>
   readonly answer: Endpoint
 }
 

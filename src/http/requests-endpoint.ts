@@ -58,6 +58,7 @@ export function requestsEndpoints(parts: RequestsParts): EndpointRule[] {
     {
       path: REQUESTS_PATH,
       hidden: true,
+      describe,
       async answer(request, { query }) {
         checkMethod(request)
         const fits = readFilter(query)
@@ -72,6 +73,7 @@ export function requestsEndpoints(parts: RequestsParts): EndpointRule[] {
     {
       path: WATCHES_PATH,
       hidden: true,
+      describe,
       async answer(request) {
         checkMethod(request)
         const answers = (await others?.ask(STREAMS, '')) ?? []
@@ -81,6 +83,8 @@ export function requestsEndpoints(parts: RequestsParts): EndpointRule[] {
     },
   ]
 }
+
+const describe = async () => (await import('./documents/requests-api.ts')).REQUESTS_API
 
 type Wanted = { readonly number: number; readonly auditID: string }
 
@@ -96,6 +100,7 @@ function bodiesEndpoint({ requests, others, authorizer }: RequestsParts): Endpoi
   return {
     path: BODIES_PATH,
     hidden: true,
+    describe,
     async answer(request, { query, user }) {
       checkMethod(request)
       const wanted = { number: Number(query.get('number') ?? 0), auditID: query.get('auditID') ?? '' }

@@ -78,10 +78,16 @@ export const LIMITS = {
     questions: 32,
   },
   /**
-   * Requests that are recorded while somebody looks at them: their number, their bytes together, the length of one text in them, how long
-   * they are recorded after the last look, and the bytes that wait for a client that follows them.
+   * Requests that are recorded while somebody looks at them, and always on servers for tests: their number, their bytes together; the length
+   * of one text in them, how long they are recorded after the last look, and the bytes that wait for a client that follows them.
    */
-  recordedRequests: { number: 2_000, bytes: 4 * MIB, textLength: 1_000, lookedAtMs: 300 * SECOND, unsentBytes: MIB },
+  recordedRequests: {
+    lookedAt: { number: 2_000, bytes: 4 * MIB },
+    always: { number: 10_000, bytes: 16 * MIB },
+    textLength: 1_000,
+    lookedAtMs: 300 * SECOND,
+    unsentBytes: MIB,
+  },
   /** Bodies that are recorded for those who look at requests: of all of them together, and of one. */
   recordedBodies: { bytes: 4 * MIB, bodyBytes: 64 * KIB },
   /** Slow requests that are remembered. */

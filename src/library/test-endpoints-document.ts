@@ -1,19 +1,12 @@
-/** The OpenAPI document of the endpoints for tests. */
-import { VERSION } from '../version.ts'
+/** The part of the document of `/keelson/v1` about the state of a server for tests. */
+import type { ApiPart } from '../http/documents/own-api.ts'
+import { answer, body, FILE, flag, inPath, listOf, number, query, reference, text, time } from '../http/documents/own-api-schemas.ts'
 
-const text = { type: 'string' }
-const number = { type: 'integer', format: 'int64' }
-const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
-const content = (schema: object) => ({ 'application/json': { schema } })
-const answer = (description: string, schema: object = { type: 'object' }) => ({ description, content: content(schema) })
-const body = (schema: object) => ({ content: content(schema) })
-const query = (name: string, description: string) => ({ name, in: 'query', description, schema: number })
-const FILE = { 'application/octet-stream': { schema: { type: 'string', format: 'binary' } } }
-const NAME = { name: 'name', in: 'path', required: true, schema: text }
-const ID = { name: 'id', in: 'path', required: true, schema: text }
+const NAME = inPath('name')
+const ID = inPath('id')
 
 const SCHEMAS = {
-  Clock: { type: 'object', properties: { time: { type: 'string', format: 'date-time' }, frozen: { type: 'boolean' } } },
+  Clock: { type: 'object', properties: { time: time, frozen: flag } },
   ClockChange: {
     type: 'object',
     properties: {
@@ -24,12 +17,12 @@ const SCHEMAS = {
   },
   Snapshot: {
     type: 'object',
-    properties: { name: text, revision: text, objects: number, bytes: number, created: { type: 'string', format: 'date-time' } },
+    properties: { name: text, revision: text, objects: number, bytes: number, created: time },
   },
   Change: {
     type: 'object',
     properties: {
-      at: { type: 'string', format: 'date-time' },
+      at: time,
       type: { type: 'string', enum: ['added', 'updated', 'deleted'] },
       apiVersion: text,
       kind: text,
@@ -44,13 +37,13 @@ const SCHEMAS = {
     type: 'object',
     properties: {
       user: text,
-      groups: { type: 'array', items: text },
+      groups: listOf(text),
       verb: text,
       group: text,
       resource: text,
       subresource: text,
       namespace: text,
-      names: { type: 'array', items: text },
+      names: listOf(text),
       path: text,
       allowed: number,
       refused: number,
@@ -59,15 +52,9 @@ const SCHEMAS = {
   Fault: { type: 'object', description: 'The requests that it strikes, how often, and its effect: docs/testing-controllers.md.' },
 }
 
-const faultList = { type: 'object', properties: { seed: number, faults: { type: 'array', items: reference('Fault') } } }
+const faultList = { type: 'object', properties: { seed: number, faults: listOf(reference('Fault')) } }
 
-export const TEST_API = {
-  openapi: '3.0.0',
-  info: {
-    title: 'Keelson: the state of a server for tests',
-    version: VERSION,
-    description: 'Served with --test-endpoints, to administrators. Errors are Status objects of v1.',
-  },
+export const TEST_API: ApiPart = {
   paths: {
     '/keelson/v1/reset': {
       post: {
@@ -97,7 +84,7 @@ export const TEST_API = {
         responses: {
           200: answer('changes', {
             type: 'object',
-            properties: { changes: { type: 'array', items: reference('Change') }, remaining: number },
+            properties: { changes: listOf(reference('Change')), remaining: number },
           }),
         },
       },
@@ -109,7 +96,7 @@ export const TEST_API = {
         responses: {
           200: answer('uses', {
             type: 'object',
-            properties: { isComplete: { type: 'boolean' }, uses: { type: 'array', items: reference('AccessUse') } },
+            properties: { isComplete: flag, uses: listOf(reference('AccessUse')) },
           }),
         },
       },
@@ -118,7 +105,7 @@ export const TEST_API = {
     '/keelson/v1/snapshots': {
       get: {
         summary: 'The snapshots in memory',
-        responses: { 200: answer('all', { type: 'object', properties: { snapshots: { type: 'array', items: reference('Snapshot') } } }) },
+        responses: { 200: answer('all', { type: 'object', properties: { snapshots: listOf(reference('Snapshot')) } }) },
       },
       post: {
         summary: 'Saves the state; a snapshot of that name is replaced',
@@ -159,5 +146,5 @@ export const TEST_API = {
       delete: { summary: 'Removes a fault', responses: { 200: answer('it') } },
     },
   },
-  components: { schemas: SCHEMAS },
+  schemas: SCHEMAS,
 }

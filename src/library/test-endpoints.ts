@@ -11,7 +11,6 @@ import { badRequest, timedOut } from '../schema/status-error.ts'
 import { SnapshotError } from '../storage/snapshot/format.ts'
 import { bodyOf, choose, json, type Methods, readFields } from './json-endpoints.ts'
 import { fileOf, stateIn } from './snapshot-file.ts'
-import { TEST_API } from './test-endpoints-document.ts'
 import { millisecondsOf, type TestKit } from './test-kit.ts'
 
 export const TEST_PATHS = '/keelson/v1'
@@ -22,15 +21,15 @@ export function testEndpoints({ kit, groupDomain }: TestEndpointParts): Endpoint
   const at = (path: string, methods: Methods): EndpointRule => ({
     path: `${TEST_PATHS}/${path}`,
     hidden: true,
+    describe,
     answer: (request, { query }) => choose(methods, request)(request, query),
   })
   const snapshots = snapshotRoutes(kit, groupDomain)
   return [
-    at('openapi.json', { GET: async () => json(200, TEST_API) }),
     at('reset', { POST: async () => done(kit.reset()) }),
     at('settled', { GET: (_, query) => settled(kit, query) }),
     at('clock', { GET: async () => json(200, timeOf(kit)), POST: request => setClock(kit, request) }),
-    at('changes', { GET: async (_, query) => changes(kit, query), DELETE: async () => done(kit.recorder.clear()) }),
+    at('changes', { GET: async (_, query) => changes(kit, query), DELETE: async () => done(kit.forget()) }),
     at('access-usage', {
       GET: async () => json(200, { isComplete: kit.recorder.accessUsage.isComplete, uses: kit.recorder.accessUsage.report() }),
       DELETE: async () => done(kit.recorder.accessUsage.clear()),
@@ -48,6 +47,8 @@ export function testEndpoints({ kit, groupDomain }: TestEndpointParts): Endpoint
     { ...faultsEndpoint(kit.faults, `${TEST_PATHS}/faults`), hidden: true },
   ]
 }
+
+const describe = async () => (await import('./test-endpoints-document.ts')).TEST_API
 
 /** The routes of snapshots: `snapshots`, `snapshots/NAME`, `snapshots/NAME/restore` and `snapshots/NAME/file`. */
 function snapshotRoutes(kit: TestKit, groupDomain: string): (name: string, action: string) => Methods | undefined {

@@ -4,6 +4,7 @@
  */
 import { Faults } from '../faults/faults.ts'
 import type { Handler } from '../http/exchange.ts'
+import { RequestLog } from '../http/observability/request-log.ts'
 import { parseDuration } from '../lib/duration.ts'
 import { LateBound } from '../lib/late-bound.ts'
 import type { Server } from '../server/running-server.ts'
@@ -35,6 +36,8 @@ export class TestKit {
   readonly clock: MovableClock
   readonly faults = new Faults()
   readonly recorder = new Recorder(() => this.clock.now())
+  /** What `/keelson/v1/requests` shows. */
+  readonly requestLog: RequestLog
   readonly snapshots = new KeptSnapshots()
   readonly #attached = new LateBound<Attached>('the server')
   /** While it is pending, clients may read and their writes wait. */
@@ -45,17 +48,19 @@ export class TestKit {
 
   constructor({ clock = new MovableClock(), perturber }: TestKitOptions = {}) {
     this.clock = clock
+    this.requestLog = new RequestLog(clock)
     this.#perturber = perturber
   }
 
   /** The parts of a server that are made before it. */
   get start(): StartParts {
-    const { faults, recorder, clock } = this
+    const { faults, recorder, requestLog, clock } = this
     const perturber = this.#perturber
     const hold = perturber ? (next: Handler) => this.#hold(perturber.disturb(next)) : this.#hold
     return {
       clock,
       faults,
+      requestLog,
       surroundings: { record: recorder.record, hold },
       auditWatcher: recorder.auditSink,
       ...(perturber && { around: perturber.around }),
@@ -101,8 +106,14 @@ export class TestKit {
       this.clock.resume()
       const before = await base
       await this.recorder.unrecorded(() => restoreSettled(before, restoring))
-      this.recorder.clear()
+      this.forget()
     })
+  }
+
+  /** Clears the recorded requests and changes. */
+  forget(): void {
+    this.recorder.clear()
+    this.requestLog.clear()
   }
 
   save(): Promise<SavedState> {

@@ -40,6 +40,8 @@ export type StartParts = {
   readonly resolveName?: DestinationsParts['resolve']
   /** The faults to inject. */
   readonly faults?: PortParts['faults']
+  /** The recording of requests to use. */
+  readonly requestLog?: PortParts['requestLog']
   /** Wraps the registry that clients reach, for tests. */
   readonly around?: PortParts['around']
   /** Further endpoints, for tests. */

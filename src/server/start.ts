@@ -419,6 +419,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     authority: adminCredentials(files, certificates).ca,
     keepsCertificates: !assembly.workspace,
     faults: assembly.faults,
+    requestLog: assembly.requestLog,
     around: assembly.around,
     endpoints: assembly.endpoints ?? [],
     flags: assembly.flags,

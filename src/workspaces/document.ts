@@ -1,12 +1,8 @@
-/** The OpenAPI document of workspaces, beside that of the endpoints for tests where these are served. */
-import { VERSION } from '../version.ts'
+/** The part of the document of `/keelson/v1` about workspaces. */
+import type { ApiPart } from '../http/documents/own-api.ts'
+import { answer, inPath, listOf, number, reference, text, time } from '../http/documents/own-api-schemas.ts'
 
-const text = { type: 'string' }
-const number = { type: 'integer', format: 'int64' }
-const time = { type: 'string', format: 'date-time' }
-const reference = (name: string) => ({ $ref: `#/components/schemas/${name}` })
-const answer = (description: string, schema: object) => ({ description, content: { 'application/json': { schema } } })
-const NAME = { name: 'name', in: 'path', required: true, schema: text }
+const NAME = inPath('name')
 
 const INFO = { name: text, url: text, created: time, objects: number, bytes: number, requests: number }
 
@@ -40,7 +36,7 @@ const PATHS = {
   '/keelson/v1/workspaces': {
     get: {
       summary: 'The workspaces of the server',
-      responses: { 200: answer('all', { type: 'object', properties: { workspaces: { type: 'array', items: reference('Workspace') } } }) },
+      responses: { 200: answer('all', { type: 'object', properties: { workspaces: listOf(reference('Workspace')) } }) },
     },
     post: {
       summary: 'Makes a workspace: an isolated API server at /workspaces/NAME',
@@ -58,17 +54,4 @@ const PATHS = {
   },
 }
 
-export type ApiDocument = { readonly paths: object; readonly components: { readonly schemas: object } }
-
-/** The document of `/keelson/v1`. */
-export const workspacesApi = (beside: ApiDocument = { paths: {}, components: { schemas: {} } }) => ({
-  openapi: '3.0.0',
-  info: {
-    title: 'Keelson: workspaces, and the state of a server for tests',
-    version: VERSION,
-    description: 'For administrators. Errors are Status objects of v1.',
-  },
-  ...beside,
-  paths: { ...beside.paths, ...PATHS },
-  components: { schemas: { ...beside.components.schemas, ...SCHEMAS } },
-})
+export const WORKSPACES_API: ApiPart = { paths: PATHS, schemas: SCHEMAS }

@@ -4,13 +4,11 @@ import { isObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import { choose, json, type Methods, readFields } from '../library/json-endpoints.ts'
 import { badRequest } from '../schema/status-error.ts'
-import { type ApiDocument, workspacesApi } from './document.ts'
 import type { WorkspaceOptions, Workspaces } from './workspaces.ts'
 
 export const WORKSPACE_PATHS = '/keelson/v1/workspaces'
 
-/** `beside` describes the other endpoints below `/keelson/v1`, whose document this one replaces. */
-export function workspaceEndpoints(workspaces: Workspaces, beside?: ApiDocument): EndpointRule[] {
+export function workspaceEndpoints(workspaces: Workspaces): EndpointRule[] {
   const all: Methods = {
     GET: async () => json(200, { workspaces: workspaces.list() }),
     POST: async request => json(201, await workspaces.create(optionsIn(await readFields(request, FIELDS)))),
@@ -19,17 +17,12 @@ export function workspaceEndpoints(workspaces: Workspaces, beside?: ApiDocument)
     GET: async () => json(200, workspaces.get(name)),
     DELETE: async () => json(200, await workspaces.delete(name)),
   })
-  const document: EndpointRule = {
-    path: '/keelson/v1/openapi.json',
-    hidden: true,
-    answer: (request, { query }) => choose({ GET: async () => json(200, workspacesApi(beside)) }, request)(request, query),
-  }
   return [
-    document,
     {
       path: WORKSPACE_PATHS,
       below: true,
       hidden: true,
+      describe: async () => (await import('./document.ts')).WORKSPACES_API,
       answer(request, { path, query }) {
         const [name = '', ...more] = path.slice(`${WORKSPACE_PATHS}/`.length).split('/')
         if (more.length > 0) return undefined

@@ -3,7 +3,6 @@ import type { TestKit } from '../library/test-kit.ts'
 import { badRequest } from '../schema/status-error.ts'
 import type { Config } from '../server/config.ts'
 import type { StartParts } from '../server/start-parts.ts'
-import type { ApiDocument } from './document.ts'
 import { workspaceEndpoints } from './endpoints.ts'
 import { Workspaces } from './workspaces.ts'
 
@@ -12,17 +11,13 @@ export type WorkspacesOfServer = {
   readonly parts: Required<Pick<StartParts, 'front' | 'families' | 'endpoints'>>
 }
 
-/** `kit` keeps the snapshots, and `api` describes its endpoints, where the server has them. */
-export function openWorkspaces(
-  config: Config,
-  { kit, api }: { readonly kit?: TestKit | undefined; readonly api?: ApiDocument | undefined },
-) {
+/** `kit` keeps the snapshots, where the server has them. */
+export function openWorkspaces(config: Config, kit: TestKit | undefined): WorkspacesOfServer {
   const snapshot = (name: string) => {
     if (!kit) throw badRequest('from: snapshots are kept by a server with --test-endpoints; {"workspace": NAME} needs none')
     return kit.snapshots.get(name).state
   }
   const workspaces = new Workspaces(config, snapshot)
   const { front, families } = workspaces
-  const opened: WorkspacesOfServer = { workspaces, parts: { front, families, endpoints: workspaceEndpoints(workspaces, api) } }
-  return opened
+  return { workspaces, parts: { front, families, endpoints: workspaceEndpoints(workspaces) } }
 }

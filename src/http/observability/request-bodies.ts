@@ -54,6 +54,15 @@ export class RequestBodies {
     return this.#lookedAt.since
   }
 
+  /** Records all bodies from now on, within the limits. */
+  recordAlways(): void {
+    this.#lookedAt.keepOn()
+  }
+
+  clear(): void {
+    this.#lookedAt.restart()
+  }
+
   look(): void {
     this.#lookedAt.look()
   }

@@ -1,8 +1,9 @@
 /**
  * The last requests with their users, outcomes and phases, for administrators who look at them. They are recorded while somebody looks and
- * some minutes longer: otherwise a request costs one comparison.
+ * some minutes longer: otherwise a request costs one comparison. A server for tests records always, until a reset.
  */
 import type { Clock } from '../../lib/clock.ts'
+import { monotonicMs } from '../../lib/environment.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { truncate } from '../../lib/truncate.ts'
 import { type Exchange, isConnect, isLongRunning } from '../exchange.ts'
@@ -50,17 +51,19 @@ export type LoggedRequest = {
 
 /** A guess: an object, its fields, and two bytes for each character of its texts. */
 const BYTES_OF_RECORD = 600
-/** Requests for these paths are not recorded: those who look would see themselves. */
-const OWN_PATHS = '/keelson/v1/requests'
+/** Requests for these paths are not recorded: those who look would see themselves, and tests what they did to the server. */
+const OWN_PATHS = { lookedAt: '/keelson/v1/requests', always: '/keelson/v1/' }
 
 export class RequestLog {
   /** Bodies, where somebody asks for them. */
   readonly bodies: RequestBodies
   readonly #clock: Clock
   readonly #lookedAt: WhileLookedAt
+  #mode: 'lookedAt' | 'always' = 'lookedAt'
   #records: { readonly request: LoggedRequest; readonly bytes: number }[] = []
   #bytes = 0
   #number = 0
+  #clearedAt = 0
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -76,12 +79,26 @@ export class RequestLog {
     return this.#lookedAt.isOn
   }
 
+  /** Records all requests from now on, as many as there is room for. */
+  recordAlways(): void {
+    this.#mode = 'always'
+    this.#lookedAt.keepOn()
+    this.bodies.recordAlways()
+  }
+
+  /** Forgets what was recorded. */
+  clear(): void {
+    this.#clearedAt = monotonicMs()
+    this.#lookedAt.restart()
+    this.bodies.clear()
+  }
+
   /** Somebody looks: from now on requests are recorded. */
   look(): void {
     this.#lookedAt.look()
   }
 
-  /** The time at which recording began, in milliseconds since the epoch. */
+  /** The time from which on all are there, in milliseconds since the epoch; while somebody looks, that of the first look. */
   get since(): number {
     return this.#lookedAt.since
   }
@@ -98,8 +115,11 @@ export class RequestLog {
 
   /** `sent` is there while bodies are recorded. */
   note(exchange: Exchange, response: Response, sent?: SentBody): void {
-    if (exchange.route.attributes.path.startsWith(OWN_PATHS)) return
-    const request = describe(exchange, response, { number: ++this.#number, now: this.#clock.now(), hasBodies: sent !== undefined })
+    if (exchange.route.attributes.path.startsWith(OWN_PATHS[this.#mode])) return
+    const now = this.#clock.now()
+    // It was sent before all was forgotten.
+    if (monotonicMs() - exchange.stopwatch.total < this.#clearedAt) return
+    const request = describe(exchange, response, { number: ++this.#number, now, hasBodies: sent !== undefined })
     const { path, query = '', userAgent, user, groups } = request
     const bytes = BYTES_OF_RECORD + 2 * (path.length + query.length + userAgent.length + user.length + groups.join().length)
     this.#records.push({ request, bytes })
@@ -110,10 +130,11 @@ export class RequestLog {
 
   /** Removes a tenth at once: an array is not made for removals from its front. */
   #makeRoom(): void {
-    const { number, bytes } = LIMITS.recordedRequests
+    const { number, bytes } = LIMITS.recordedRequests[this.#mode]
     if (this.#records.length <= number && this.#bytes <= bytes) return
     const removed = this.#records.splice(0, Math.ceil(this.#records.length / 10))
     for (const each of removed) this.#bytes -= each.bytes
+    if (this.#mode === 'always') this.#lookedAt.since = Date.parse(this.#records[0]!.request.time)
   }
 }
 

@@ -1,4 +1,4 @@
-/** A recording that goes on while somebody looks at it, and some minutes longer. */
+/** A recording that goes on while somebody looks at it, and some minutes longer; or always, where tests ask what was recorded. */
 import type { Clock } from '../../lib/clock.ts'
 import { LIMITS } from '../../lib/limits.ts'
 
@@ -10,13 +10,28 @@ export class WhileLookedAt {
   readonly #clock: Clock
   readonly #onEnd: () => void
   #lookedAt = 0
+  #isAlwaysOn = false
 
   constructor(clock: Clock, onEnd: () => void) {
     this.#clock = clock
     this.#onEnd = onEnd
   }
 
+  /** Switches it on for good. */
+  keepOn(): void {
+    this.#isAlwaysOn = true
+    this.isOn = true
+    this.since = this.#clock.now()
+  }
+
+  /** From now on it begins anew. */
+  restart(): void {
+    if (this.isOn) this.since = this.#clock.now()
+    this.#onEnd()
+  }
+
   look(): void {
+    if (this.#isAlwaysOn) return
     this.#lookedAt = this.#clock.now()
     if (this.isOn) return
     this.isOn = true

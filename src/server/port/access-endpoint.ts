@@ -22,6 +22,7 @@ const MAX_LENGTH = 1_000
 export const accessEndpoint = ({ permittedBy, config }: AccessEndpointParts): EndpointRule => ({
   path: ACCESS_PATH,
   hidden: true,
+  describe: async () => (await import('./own-api.ts')).SERVER_API,
   async answer({ method }, { query }) {
     if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
     const attributes = readAttributes(query)

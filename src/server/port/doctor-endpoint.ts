@@ -39,6 +39,7 @@ export function doctorEndpoint(parts: DoctorParts): EndpointRule {
   return {
     path: DOCTOR_PATH,
     hidden: true,
+    describe: async () => (await import('./own-api.ts')).SERVER_API,
     answer({ method }) {
       if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
       // Every record is read and parsed.

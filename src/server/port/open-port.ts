@@ -7,6 +7,7 @@ import type { Aggregated } from '../../http/aggregated.ts'
 import { Cors } from '../../http/cors.ts'
 import { documentEndpoints } from '../../http/documents/documents.ts'
 import { openIdEndpoints } from '../../http/documents/openid.ts'
+import { ownApiEndpoint } from '../../http/documents/own-api.ts'
 import { versionEndpoint, versionInfo } from '../../http/documents/version.ts'
 import { type EndpointRule, Endpoints } from '../../http/endpoints.ts'
 import { FlowControl } from '../../http/flow-control/flow-control.ts'
@@ -104,6 +105,8 @@ export type PortParts = {
   readonly keepsCertificates: boolean
   /** The faults to inject. */
   readonly faults: Faults | undefined
+  /** The recording of requests to use: where tests forget it. */
+  readonly requestLog: RequestLog | undefined
   /** Wraps the registry that clients reach, for tests; it is outside of the faults. */
   readonly around?: ((inner: Registry, revision: () => number) => Registry) | undefined
   /** Further endpoints, of a server for tests. */
@@ -127,7 +130,8 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
   let address = ''
   let current = pki
   const slowRequests = new SlowRequests()
-  const requestLog = new RequestLog(parts.clock)
+  const requestLog = parts.requestLog ?? new RequestLog(parts.clock)
+  if (config.testEndpoints) requestLog.recordAlways()
   const openStreams = new OpenStreams()
   const together = (topic: MetricsTopic, own: readonly Family[]) => all?.families(topic, own) ?? own
   const all = siblings && (await import('./all-processes.ts')).allProcesses(siblings)
@@ -153,6 +157,7 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     doctorEndpoint({ ...data, files, pki: () => current, slowRequests, groupDomain: config.groupDomain, now }),
     ...(injection?.endpoints ?? []),
     ...parts.endpoints,
+    ownApiEndpoint(() => endpoints),
     ...(config.profiling ? (await import('../../http/observability/profile.ts')).profileEndpoints() : []),
   ]
   endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))

@@ -25,6 +25,7 @@ export function snapshotEndpoint({ source, holds, isInEtcd, now }: SnapshotEndpo
   return {
     path: SNAPSHOT_PATH,
     hidden: true,
+    describe: async () => (await import('./own-api.ts')).SERVER_API,
     answer({ method }) {
       if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed()
       if (isInEtcd) throw notImplemented(IN_ETCD)
