@@ -65,6 +65,11 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
     doc: 'list, add, remove, clear: make requests to a server for tests fail',
     load: async () => (await import('./commands/test-server.ts')).faults,
   },
+  requests: {
+    usage: 'requests [FILTER …]',
+    doc: 'show what clients have sent to a server for tests',
+    load: async () => (await import('./commands/test-server.ts')).requests,
+  },
   workspace: {
     usage: 'workspace ACTION …',
     doc: 'create, list, kubeconfig, delete: isolated API servers at paths of a running one',

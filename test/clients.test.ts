@@ -18,7 +18,7 @@ testWith('pytest', 'Python', patient, async (t, pytest) => {
   const args = ['-p', 'keelson_testing.pytest_plugin', '-p', 'no:cacheprovider', '-q']
   const { code, stdout, stderr } = await run(pytest, args, { cwd, env: { ...env, PYTHONPATH: cwd } })
   assert.equal(code, 0, stdout + stderr)
-  assert.match(stdout, /^5 passed/m)
+  assert.match(stdout, /^6 passed/m)
 })
 
 testWith('go', 'Go', patient, async (t, go) => {

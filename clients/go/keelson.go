@@ -197,6 +197,44 @@ func (s *Server) Settled() {
 	s.must("GET", "/keelson/v1/settled?timeoutSeconds=60", nil, nil)
 }
 
+// Request is one that a client has sent.
+type Request struct {
+	Time                      time.Time
+	User, UserAgent           string
+	Method, Verb, Path, Query string
+	Status                    int
+	Resource                  struct{ Group, Version, Resource, Subresource, Namespace, Name string }
+}
+
+// Requests is what clients have sent since the start or the last reset. A filter is such as "verb=update" or "userAgent=my-controller".
+func (s *Server) Requests(filters ...string) []Request {
+	s.t.Helper()
+	query := url.Values{}
+	for _, filter := range filters {
+		name, value, _ := strings.Cut(filter, "=")
+		query.Set(name, value)
+	}
+	var report struct{ Requests []Request }
+	s.must("GET", "/keelson/v1/requests?"+query.Encode(), nil, &report)
+	return report.Requests
+}
+
+// Change is one of an object.
+type Change struct {
+	At                                      time.Time
+	Type, APIVersion, Kind, Namespace, Name string
+	Revision                                string
+	Object, Previous                        map[string]any
+}
+
+// Changes is what has changed since the start or the last reset.
+func (s *Server) Changes() []Change {
+	s.t.Helper()
+	var report struct{ Changes []Change }
+	s.must("GET", "/keelson/v1/changes", nil, &report)
+	return report.Changes
+}
+
 // Now is the time of the server.
 func (s *Server) Now() time.Time { s.t.Helper(); return s.clock("GET", nil) }
 

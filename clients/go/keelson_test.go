@@ -78,6 +78,25 @@ func TestKeelson(t *testing.T) {
 		}
 	})
 
+	t.Run("requests and changes are recorded", func(t *testing.T) {
+		server.Reset()
+		namespace := server.Namespace(t)
+		if err := server.Send("POST", mapsOf(namespace), object{"metadata": object{"name": "a"}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		sent := server.Requests("verb=create", "resource=configmaps")
+		if len(sent) != 1 || sent[0].Status != 201 || sent[0].Resource.Namespace != namespace {
+			t.Fatalf("%v", sent)
+		}
+		found := false
+		for _, change := range server.Changes() {
+			found = found || change.Type == "added" && change.Kind == "ConfigMap" && change.Namespace == namespace && change.Name == "a"
+		}
+		if !found {
+			t.Fatalf("%v", server.Changes())
+		}
+	})
+
 	t.Run("clients have a kubeconfig", func(t *testing.T) {
 		text, err := os.ReadFile(server.Kubeconfig)
 		if err != nil || !strings.Contains(string(text), server.URL) {

@@ -86,6 +86,13 @@ keelson faults remove ID        keelson faults clear removes all
 ${FOR_TESTS} See docs/testing-controllers.md for all fields.`,
     flags: SERVER,
   },
+  requests: {
+    note: `keelson requests                          those since the start or the last reset, oldest first
+keelson requests verb=create status=4xx   filters: user, userAgent, verb, resource, namespace, name, status
+
+${FOR_TESTS} Others record from the first look on.`,
+    flags: [...SERVER, ['--output text|json', 'a table, or a line of JSON for each (default text)']],
+  },
   workspace: {
     note: `keelson workspace create [NAME]       makes one and prints its kubeconfig
 keelson workspace list

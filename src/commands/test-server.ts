@@ -1,8 +1,8 @@
-/** `keelson reset`, `clock` and `faults`, and snapshots in memory: commands for a server with `--test-endpoints`. */
+/** `keelson reset`, `clock`, `faults` and `requests`, and snapshots in memory: commands for a server with `--test-endpoints`. */
 import { UsageError } from '../flags/usage-error.ts'
 import { ConfigError } from '../server/config.ts'
 import { type ApiClient, apiClient } from './api-client.ts'
-import { type Arguments, readArguments } from './arguments.ts'
+import { type Arguments, outputOf, readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 import { PLACE_FLAGS, serverOf } from './place.ts'
 import { sizeText, tableText } from './text.ts'
@@ -71,6 +71,27 @@ function jsonOf(text: string): unknown {
   }
 }
 
+type RequestLine = { readonly time: string; readonly user: string; readonly verb: string; readonly path: string; readonly status: number }
+
+const REQUESTS = 'keelson requests [user=NAME | userAgent=TEXT | verb=VERB | resource=PLURAL | namespace=NAME | name=NAME | status=4xx …]'
+
+/** Shows the requests of clients: of a server for tests, those since its start or its last reset. */
+export const requests: Command = async args => {
+  const { rest, output, send } = openServer(args, REQUESTS)
+  const filters = rest.map((filter): [string, string] => {
+    const [, name, value] = /^([a-zA-Z]+)=(.*)$/.exec(filter) ?? []
+    if (name === undefined) throw new UsageError(`what is ${filter}? ${REQUESTS}`)
+    return [name, value!]
+  })
+  const query = new URLSearchParams(filters).toString()
+  const { requests: found } = await send<{ readonly requests: readonly RequestLine[] }>('GET', `requests?${query}`)
+  const rows = found.map(({ time, user, verb, path, status }) => [time, user, verb, path, String(status)])
+  if (output === 'json') process.stdout.write(found.map(each => `${JSON.stringify(each)}\n`).join(''))
+  else
+    process.stdout.write(rows.length === 0 ? 'there are no requests\n' : tableText([['TIME', 'USER', 'VERB', 'PATH', 'STATUS'], ...rows]))
+  return 0
+}
+
 type Snapshot = {
   readonly name: string
   readonly revision: string
@@ -107,12 +128,19 @@ export async function keptSnapshots(action: (typeof SNAPSHOT_ACTIONS)[number], a
   return 0
 }
 
-type OpenServer = Pick<Arguments, 'rest'> & { send<Body>(method: string, path: string, body?: unknown): Promise<Body> }
+type OpenServer = Pick<Arguments, 'rest'> & {
+  readonly output: 'text' | 'json'
+  send<Body>(method: string, path: string, body?: unknown): Promise<Body>
+}
 
 function openServer(args: readonly string[], usage: string): OpenServer {
-  const given = readArguments(args, { flags: PLACE_FLAGS, usage })
+  const given = readArguments(args, { flags: usage === REQUESTS ? [...PLACE_FLAGS, 'output'] : PLACE_FLAGS, usage })
   const api = apiClient(serverOf(given))
-  return { rest: given.rest, send: (method, path, body) => sendToTestApi(api, method, path, body) }
+  return {
+    rest: given.rest,
+    output: outputOf(given, ['text', 'json']),
+    send: (method, path, body) => sendToTestApi(api, method, path, body),
+  }
 }
 
 /** Sends a request to an endpoint for tests. Throws ConfigError. */

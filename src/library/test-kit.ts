@@ -36,7 +36,7 @@ export class TestKit {
   readonly clock: MovableClock
   readonly faults = new Faults()
   readonly recorder = new Recorder(() => this.clock.now())
-  /** What `/keelson/v1/requests` shows. */
+  /** The requests that `/keelson/v1/requests` shows. */
   readonly requestLog: RequestLog
   readonly snapshots = new KeptSnapshots()
   readonly #attached = new LateBound<Attached>('the server')

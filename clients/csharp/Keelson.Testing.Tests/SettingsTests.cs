@@ -32,6 +32,14 @@ public sealed class SettingsTests : IAsyncLifetime
     }
 
     [Fact]
+    public async Task RequestsAreRecorded()
+    {
+        await _server.SendAsync(HttpMethod.Post, _maps, Named("sent"));
+        Assert.Equal(_maps, (string?)Assert.Single(await _server.RequestsAsync("verb=create", "resource=configmaps"))!["path"]);
+        Assert.NotEmpty(await _server.ChangesAsync());
+    }
+
+    [Fact]
     public async Task TimeMoves()
     {
         var before = await _server.FreezeAsync();

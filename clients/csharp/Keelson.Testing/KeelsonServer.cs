@@ -72,6 +72,16 @@ public sealed class KeelsonServer : IAsyncDisposable
     /// <summary>Waits until the server's own controllers have nothing left to do.</summary>
     public Task SettledAsync() => SendAsync(HttpMethod.Get, "/keelson/v1/settled?timeoutSeconds=60");
 
+    /// <summary>What clients have sent since the start or the last reset; a filter is such as <c>verb=update</c> or <c>userAgent=my-controller</c>.</summary>
+    public async Task<JsonArray> RequestsAsync(params string[] filters)
+    {
+        var query = filters.Select(filter => string.Join('=', filter.Split('=', 2).Select(Uri.EscapeDataString)));
+        return (await SendAsync(HttpMethod.Get, $"/keelson/v1/requests?{string.Join('&', query)}"))!["requests"]!.AsArray();
+    }
+
+    /// <summary>The changes of objects since the start or the last reset.</summary>
+    public async Task<JsonArray> ChangesAsync() => (await SendAsync(HttpMethod.Get, "/keelson/v1/changes"))!["changes"]!.AsArray();
+
     /// <summary>The time of the server.</summary>
     public Task<DateTimeOffset> NowAsync() => ClockAsync(HttpMethod.Get, null);
 

@@ -163,7 +163,11 @@ class Keelson:
 
     def changes(self, after: Optional[str] = None) -> List[Json]:
         """The changes of objects since the start or the last reset, or after a revision."""
-        return self.send("GET", "/keelson/v1/changes", query=None if after is None else {"after": after})["items"]
+        return self.send("GET", "/keelson/v1/changes", query=None if after is None else {"after": after})["changes"]
+
+    def requests(self, **filters: Json) -> List[Json]:
+        """What clients have sent since the start or the last reset, such as `requests(userAgent="my-controller", verb="update")`."""
+        return self.send("GET", "/keelson/v1/requests", query=filters)["requests"]
 
     def create_namespace(self) -> str:
         """A namespace of its own for a test."""

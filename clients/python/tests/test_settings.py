@@ -56,6 +56,19 @@ def test_a_snapshot_brings_a_state_back(keelson, namespace):
     assert keelson.wait_for(f"{maps(namespace)}/a")["metadata"]["namespace"] == namespace
 
 
+def test_requests_and_changes_are_recorded(keelson, namespace):
+    made = keelson.send("POST", maps(namespace), {"metadata": {"name": "a"}})
+    with pytest.raises(ApiError):
+        keelson.send("GET", f"{maps(namespace)}/none")
+    sent = keelson.requests(namespace=namespace, resource="configmaps")
+    assert [(each["verb"], each["status"]) for each in sent] == [("create", 201), ("get", 404)]
+    revision = made["metadata"]["resourceVersion"]
+    assert [(each["type"], each["name"]) for each in keelson.changes() if each["revision"] == revision] == [("added", "a")]
+    assert all(int(each["revision"]) > int(revision) for each in keelson.changes(after=revision))
+    keelson.reset()
+    assert keelson.requests() == [] and keelson.changes() == []
+
+
 def test_other_clients_use_the_kubeconfig(keelson):
     with open(keelson.kubeconfig, encoding="utf-8") as file:
         assert keelson.url in file.read()

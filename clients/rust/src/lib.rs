@@ -136,6 +136,13 @@ impl Server {
         self.run(&["snapshot", "revert", name]).map(drop)
     }
 
+    /// What clients have sent since the start or the last reset, each as JSON. A filter is such as `verb=update` or
+    /// `userAgent=my-controller`.
+    pub fn requests(&self, filters: &[&str]) -> Result<Vec<String>> {
+        let text = self.run(&[&["requests", "--output=json"], filters].concat())?;
+        Ok(text.lines().map(Into::into).collect())
+    }
+
     /// The time of the server, in RFC 3339.
     pub fn now(&self) -> Result<String> {
         self.clock(&[])

@@ -11,6 +11,10 @@ fn a_server_for_tests() -> Result<()> {
     assert!(fs::read_to_string(server.kubeconfig())?.contains(server.url()));
     assert!(server.run(&["history", "configmap/settings"])?.contains("mode: fast"));
 
+    let sent = server.requests(&["verb=list"])?;
+    assert!(sent.iter().all(|request| request.contains(r#""verb":"list""#)), "{sent:?}");
+    assert!(server.requests(&["sort=time"]).unwrap_err().to_string().contains("userAgent"));
+
     // A time in RFC 3339: the day comes first.
     let before = server.freeze()?;
     let after = server.advance("72h")?;

@@ -86,7 +86,7 @@ export class RequestLog {
     this.bodies.recordAlways()
   }
 
-  /** Forgets what was recorded. */
+  /** Forgets all recorded requests. */
   clear(): void {
     this.#clearedAt = monotonicMs()
     this.#lookedAt.restart()

@@ -1,4 +1,4 @@
-/** A recording that goes on while somebody looks at it, and some minutes longer; or always, where tests ask what was recorded. */
+/** A recording that goes on while somebody looks at it, and some minutes longer; or always, on servers for tests. */
 import type { Clock } from '../../lib/clock.ts'
 import { LIMITS } from '../../lib/limits.ts'
 

@@ -26,6 +26,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -106,6 +107,20 @@ public final class Keelson implements AutoCloseable {
   /** Waits until the server's own controllers have nothing left to do. */
   public void settled() {
     send("GET", "/keelson/v1/settled?timeoutSeconds=60", null);
+  }
+
+  /**
+   * What clients have sent since the start or the last reset, as JSON. A filter is such as {@code verb=update} or
+   * {@code userAgent=my-controller}.
+   */
+  public String requests(String... filters) {
+    var query = Stream.of(filters).map(filter -> filter.split("=", 2)).map(pair -> encoded(pair[0]) + "=" + encoded(pair.length > 1 ? pair[1] : ""));
+    return send("GET", "/keelson/v1/requests?" + query.collect(Collectors.joining("&")), null);
+  }
+
+  /** The changes of objects since the start or the last reset, as JSON. */
+  public String changes() {
+    return send("GET", "/keelson/v1/changes", null);
   }
 
   /** The time of the server. */

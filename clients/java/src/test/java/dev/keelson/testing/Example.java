@@ -19,6 +19,10 @@ final class Example {
       assert server.hits(fault) == 1;
       server.clearFaults();
 
+      assert server.requests("verb=create", "status=503").contains("\"path\":\"" + maps + "\"") : server.requests();
+      assert !server.requests("verb=update").contains(maps) : server.requests();
+      assert server.changes().contains("\"kind\":\"ConfigMap\"") : server.changes();
+
       var before = server.freeze();
       assert Duration.between(before, server.advance("36h")).equals(Duration.ofHours(36));
       server.resume();
