@@ -25,6 +25,8 @@ export type ControllerContext = {
   /** Records events in the name of another component, such as that of a node. */
   readonly recorderFor: (client: Client, source: Pick<RecorderOptions, 'component' | 'host'>) => EventRecorder
   readonly groupDomain: string
+  /** Whether a feature gate is on. */
+  readonly gate: (name: string) => boolean
   readonly signal: AbortSignal
   /** Adds keys to the queue, at once or after a delay, beside those of the watches. */
   readonly enqueue: (key: string, afterMs?: number) => void
@@ -90,6 +92,7 @@ export const watchAll = (handler: AllHandler, onStart: (client: Client) => Promi
 export type ControllerParts = {
   readonly clientFor: ClientFor
   readonly groupDomain: string
+  readonly gate: ControllerContext['gate']
   readonly onError: (error: unknown, key: string | undefined) => void
   /** Stops the controller: reconciles that are under way finish, and no further one starts. */
   readonly signal: AbortSignal
@@ -106,7 +109,7 @@ export interface RunningController {
 
 /** Runs a controller until the signal ends it. */
 export function startController(controller: Controller, parts: ControllerParts): RunningController {
-  const { clientFor, groupDomain, onError, signal, metrics, clock } = parts
+  const { clientFor, groupDomain, gate, onError, signal, metrics, clock } = parts
   const { name, identity, component = name, workers, backOff } = controller
   const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity)
   const recorders: EventRecorder[] = []
@@ -123,7 +126,16 @@ export function startController(controller: Controller, parts: ControllerParts):
     else queue.add(key)
   }
   const enqueue = (key: string, afterMs = 0) => (afterMs > 0 ? queue.addAfter(key, afterMs) : add(key))
-  const context = { client, recorder, recorderFor, groupDomain, signal, enqueue, onError: (error: unknown) => onError(error, undefined) }
+  const context: ControllerContext = {
+    client,
+    recorder,
+    recorderFor,
+    groupDomain,
+    gate,
+    signal,
+    enqueue,
+    onError: error => onError(error, undefined),
+  }
   const { watches, flushed, progress, ...running } = controller.create(context)
   const reconcile = async (key: string) => {
     try {

@@ -65,7 +65,7 @@ function* answer(write: Write): Step<void> {
   if (needs && call.verb !== needs.verb && ctx.gate(needs.gate)) yield* authorizeVerb(needs.verb, write)
   const plain = isAddressed ? addressedBy(name)?.name : name
   if (plain === undefined) throw badRequest(`invalid ${resource.kind.toLowerCase()} request ${goQuote(name)}`)
-  check?.(call.query, plain)
+  check?.(call.query, plain, ctx.gate)
   const found = findStored(deps, { resource, namespace, name: plain })
   if (!found) throw absent?.(name) ?? notFound(resource, plain)
   const object = decodeStored(resource, found)

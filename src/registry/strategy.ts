@@ -39,7 +39,7 @@ export function setDefaults({ type, def }: Resource, object: AnyObject, ctx: Def
 export function prepareCreate({ def }: Resource, object: AnyObject, ctx: RequestContext): void {
   const { metadata } = object
   if (def.status && !def.keepsStatusOnCreate) fillDefaults(def.status, (object['status'] = conform(def.status, {}).value))
-  if (def.generation) metadata.generation = 1
+  if (countsGenerations(def, ctx)) metadata.generation = 1
   def.prepareForCreate?.(object, ctx)
 }
 
@@ -62,7 +62,8 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   if (old.deletionGracePeriodSeconds !== undefined) metadata.deletionGracePeriodSeconds ??= old.deletionGracePeriodSeconds
   delete metadata.selfLink
   // A status tells an observation, even if annotations come with it: it is no new intent.
-  if (subresource !== 'status' && movesGeneration(resource, object, stored)) metadata.generation = next(old.generation ?? 0)
+  if (subresource !== 'status' && countsGenerations(def, ctx) && movesGeneration(resource, object, stored))
+    metadata.generation = next(old.generation ?? 0)
   return object
 }
 
@@ -146,6 +147,9 @@ function takeSubresource(update: UpdateSubresource<AnyObject>, name: string, sen
     : { ...sent.metadata }
   return { ...taken, metadata }
 }
+
+const countsGenerations = ({ generation, generationGate: gate }: Resource['def'], ctx: RequestContext): boolean =>
+  generation !== undefined && (gate === undefined || ctx.gate(gate))
 
 function movesGeneration({ def }: Resource, object: AnyObject, old: AnyObject): boolean {
   if (!def.generation) return false

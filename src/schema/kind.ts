@@ -121,6 +121,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly resetFields?: readonly string[]
   /** A change of spec (or of the function's result) increments metadata.generation. */
   readonly generation?: true | ((o: O) => unknown)
+  /** The feature gate without which generations are not counted. */
+  readonly generationGate?: string
   /** A PUT of a name that does not exist creates the object. */
   readonly allowCreateOnUpdate?: true
   /** The status of a new object is kept as received; other kinds start with an empty one. */

@@ -29,7 +29,7 @@ export interface ConnectSubresource {
   /** A verb that the user must be allowed to use whatever the method is, while the gate is on: a WebSocket is opened with GET. */
   readonly needs?: { readonly verb: Verb; readonly gate: string }
   /** Rejects an invalid query by throwing a StatusError, before the object is looked up; `name` is that of the object. */
-  readonly check?: (query: URLSearchParams, name: string) => void
+  readonly check?: (query: URLSearchParams, name: string, gate: (name: string) => boolean) => void
   /** The error for an absent object, if not 404; `asked` is the name in the path. */
   readonly absent?: (asked: string) => StatusError | undefined
   /** Names in its path may have a scheme and a port: `https:name:8443`. */

@@ -91,6 +91,7 @@ const TABLE = {
   },
   'device-taint-eviction-controller': {
     needs: 'pods',
+    gate: 'DRADeviceTaints',
     load: async parts => (await import('../controllers/devicetainteviction/controller.ts')).deviceTaintEvictionController(parts),
   },
   'disruption-controller': {

@@ -59,6 +59,9 @@ function checkNeeds(gate: (name: string) => boolean): void {
   if (problems.length > 0) throw new FeatureGateError(problems.length === 1 ? problems[0] : `[${problems.join(', ')}]`)
 }
 
+/** Whether a gate is on today and cannot be turned off. */
+export const isAlwaysOn = (name: string): boolean => FIXED_ON.has(name)
+
 /** Every gate with its stage, as Kubernetes' metrics name it: stable ones have none. */
 export function featureStages(): (readonly [name: string, stage: string])[] {
   const stages: [stage: string, ...gates: Iterable<string>[]][] = [

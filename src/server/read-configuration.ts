@@ -10,6 +10,7 @@ import { VERSION } from '../version.ts'
 import { readSettings } from './admission/admission-plugins.ts'
 import type { AuditParts } from './audit/open-audit.ts'
 import { isAudited } from './audit-config.ts'
+import { UID_GATE } from './bootstrap-objects/authentication-trust.ts'
 import { type Config, ConfigError, changedSettings } from './config.ts'
 import { kindsOfNodes } from './controllers/simulated-nodes.ts'
 import type { Egress } from './egress.ts'
@@ -39,6 +40,8 @@ export async function readConfiguration(config: Config, assembly: Assembly) {
   // About the configuration, which is that of all processes.
   const warn = (message: string) => (siblings && !siblings.isFirst ? undefined : log.warn({}, message))
   warnOfNamedFiles(config, warn)
+  if (config.requestheaderUidHeaders.length > 0 && !gate(UID_GATE))
+    throw new ConfigError(`--requestheader-uid-headers requires the "${UID_GATE}" feature to be enabled`)
   const files = filesOf(config, workspace)
   const podRanges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const admissionSettings = await readSettings(config, gate, warn)

@@ -178,7 +178,7 @@ async function openComponents(stored: Stored) {
     metrics: clientMetrics,
     signal,
   })
-  const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, log, clock, signal })
+  const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, gate, log, clock, signal })
   assembly.onClose(async () => {
     ending.abort()
     await controllers.idle()
@@ -299,7 +299,7 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
   core.registry.set(registry)
   const aggregation = aggregatedApis({ ...context, certificate: () => files.proxyClient ?? certificates.current.proxyClient })
   const { clientCa } = tlsMaterial(files, certificates.current, config)
-  const trust = trustPublisher({ clientCa, ...publishedProxies(config, files, certificates.current) })
+  const trust = trustPublisher({ clientCa, ...publishedProxies(config, files, { pki: certificates.current, gate: context.gate }) })
   const components = apiAccess({
     ...context,
     registry,
@@ -371,6 +371,7 @@ function openDuties(core: Core, { authentication }: AccessParts, { quota, comman
     catalog,
     clientFor,
     groupDomain,
+    gate: context.gate,
     log,
     clock,
     signal,
@@ -411,7 +412,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     onTrusted: trust.take,
     onRenewed(renewed) {
       certificates.replace(renewed)
-      trust.take(publishedProxies(config, files, renewed))
+      trust.take(publishedProxies(config, files, { pki: renewed, gate: core.context.gate }))
     },
     surroundings: assembly.surroundings ?? {},
     listen: assembly.machine?.listen,

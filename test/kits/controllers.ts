@@ -9,7 +9,11 @@ import { Catalog } from '../../src/registry/catalog.ts'
 import type { Kind } from '../../src/schema/kind.ts'
 import { resourcesOf } from '../../src/schema/resource.ts'
 import { createClients } from '../../src/server/clients/client-backend.ts'
+import { isAlwaysOn, readFeatureGates } from '../../src/server/feature-gates.ts'
 import { type Bench, type BenchOptions, NOW, openBench } from './registry.ts'
+
+/** The feature gates of a server that is told nothing about them. */
+export const DEFAULT_GATES = readFeatureGates('')
 
 export type Scope = { after(undo: () => unknown): void }
 
@@ -29,7 +33,7 @@ export type ClientOptions = {
   readonly now?: () => Date
   readonly authorizer?: Authorizer
   readonly catalog?: Catalog
-  /** Whether a feature is on; none is unless given. */
+  /** Whether a feature is on. Unless given, those that cannot be changed are for clients, and controllers have the defaults of the server. */
   readonly gate?: (name: string) => boolean
 }
 
@@ -37,12 +41,12 @@ export type ClientOptions = {
 export function clientsOver(
   bench: Pick<Bench, 'registry' | 'caches'>,
   kinds: readonly Kind<any>[],
-  { now = () => NOW, authorizer, catalog = new Catalog(resourcesOf(kinds, 'k8s.io')), gate = () => false }: ClientOptions = {},
+  { now = () => NOW, authorizer, catalog = new Catalog(resourcesOf(kinds, 'k8s.io')), gate }: ClientOptions = {},
 ): ClientBench {
   const ending = new AbortController()
   const { signal } = ending
   setMaxListeners(0, signal)
-  const parts = { caches: bench.caches, catalog, groupDomain: 'k8s.io', gate, now, signal, onError: assert.ifError }
+  const parts = { caches: bench.caches, catalog, groupDomain: 'k8s.io', gate: gate ?? isAlwaysOn, now, signal, onError: assert.ifError }
   const { clientFor } = createClients({ ...parts, registry: () => bench.registry, ...(authorizer && { authorizer: () => authorizer }) })
   return {
     catalog,
@@ -50,7 +54,8 @@ export function clientsOver(
     client: clientFor({ user: { name: 'tester', groups: [] }, manager: 'test' }),
     signal,
     stop: () => ending.abort(),
-    run: controller => startController(controller, { clientFor, groupDomain: 'k8s.io', onError: assert.ifError, signal }),
+    run: controller =>
+      startController(controller, { clientFor, groupDomain: 'k8s.io', gate: gate ?? DEFAULT_GATES, onError: assert.ifError, signal }),
   }
 }
 

@@ -69,8 +69,8 @@ export async function openCustomBench(
   const converter = (definition: Parameters<typeof webhookConverter>[0]) => webhookConverter(definition, webhook)
   const onError = (error: unknown, name: string | undefined) => errors.push(`${name}: ${error}`)
   const [serving, cleanup] = customKindControllers({ catalog, caches, converter })
-  await startController(serving, { clientFor, groupDomain, onError, signal }).idle()
-  startController(cleanup, { clientFor, groupDomain, onError, signal })
+  await startController(serving, { clientFor, groupDomain, gate, onError, signal }).idle()
+  startController(cleanup, { clientFor, groupDomain, gate, onError, signal })
   t.after(async () => {
     ending.abort()
     await caches[Symbol.asyncDispose]()

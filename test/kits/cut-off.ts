@@ -1,7 +1,7 @@
 /** Controllers whose server is killed after a number of writes, and that continue in the next one: nothing may happen twice. */
 import type { Authorizer } from '../../src/authz/authorizer.ts'
 import { type Controller, startController } from '../../src/controllers/controller.ts'
-import type { ClientBench } from './controllers.ts'
+import { type ClientBench, DEFAULT_GATES } from './controllers.ts'
 
 export type CutOff = {
   /** For the bench. Events do not count: nothing depends on them. */
@@ -25,7 +25,7 @@ export function cutOffController(identity: string): CutOff {
       const ending = new AbortController()
       let onError = () => {}
       const failed = new Promise<void>(resolve => (onError = resolve))
-      const running = startController(controller, { clientFor, groupDomain: 'k8s.io', onError, signal: ending.signal })
+      const running = startController(controller, { clientFor, groupDomain: 'k8s.io', gate: DEFAULT_GATES, onError, signal: ending.signal })
       await Promise.race([failed, running.idle()])
       left = 0
       ending.abort()

@@ -13,6 +13,7 @@ import { Budget } from '../../src/schema/budget.ts'
 import type { ComponentHealth, Kind } from '../../src/schema/kind.ts'
 import { type Resource, resourcesOf } from '../../src/schema/resource.ts'
 import { StatusError } from '../../src/schema/status-error.ts'
+import { isAlwaysOn } from '../../src/server/feature-gates.ts'
 import { MemoryStore } from '../../src/storage/memory.ts'
 import type { Store } from '../../src/storage/store.ts'
 
@@ -97,7 +98,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
             now: sending.now ?? NOW,
             groupDomain: 'k8s.io',
             budget: new Budget(),
-            gate: name => (more.gates ?? ['WatchList', 'AllowUnsafeMalformedObjectDeletion']).includes(name),
+            gate: name => isAlwaysOn(name) || (more.gates ?? ['WatchList', 'AllowUnsafeMalformedObjectDeletion']).includes(name),
             userAgent: sending.userAgent ?? 'test/1',
             signal: new AbortController().signal,
           },

@@ -53,16 +53,6 @@ export const CONTROLLER_ROLES: RoleTable = {
     ['read update', 'core', 'pods'],
     EVENTS,
   ],
-  'device-taint-eviction-controller': [
-    ['read delete', 'core', 'pods'],
-    ['patch update', 'core', 'pods/status'],
-    ['read', 'resource.', 'resourceclaims'],
-    ['read', 'resource.', 'resourceslices'],
-    ['read', 'resource.', 'deviceclasses'],
-    EVENTS,
-    ['patch update', 'resource.', 'devicetaintrules/status'],
-    ['read', 'resource.', 'devicetaintrules'],
-  ],
   'disruption-controller': [
     ['read', 'apps extensions', 'deployments'],
     ['read', 'apps extensions', 'replicasets'],

@@ -48,6 +48,26 @@ const GATED: Readonly<Record<string, Gated>> = {
   WorkloadWithJob: {
     added: { 'system:controller:job-controller': [['read create patch update', 'scheduling.', 'podgroups workloads']] },
   },
+  DRADeviceTaints: {
+    controllers: {
+      'device-taint-eviction-controller': [
+        ['read delete', 'core', 'pods'],
+        ['patch update', 'core', 'pods/status'],
+        ['read', 'resource.', 'resourceclaims'],
+        ['read', 'resource.', 'resourceslices'],
+        ['read', 'resource.', 'deviceclasses'],
+        EVENTS,
+      ],
+    },
+  },
+  DRADeviceTaintRules: {
+    added: {
+      'system:controller:device-taint-eviction-controller': [
+        ['patch update', 'resource.', 'devicetaintrules/status'],
+        ['read', 'resource.', 'devicetaintrules'],
+      ],
+    },
+  },
   DRAResourcePoolStatus: {
     controllers: {
       'resourcepoolstatusrequest-controller': [

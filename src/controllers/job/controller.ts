@@ -26,9 +26,9 @@ export const jobControllerWith = (groups: typeof jobGroups | undefined): Control
     identity: 'job-controller',
     workers: 5,
     backOff: { firstMs: 1000, lastMs: 60_000, perSecond: 100, burst: 1000 },
-    create({ client, recorder, enqueue }) {
+    create({ client, recorder, gate, enqueue }) {
       const pods = client.of(Pod)
-      const jobs = new JobReconciler({ client, recorder, groups: groups?.({ client, recorder }) })
+      const jobs = new JobReconciler({ client, recorder, gate, groups: groups?.({ client, recorder }) })
       const orphans = new OrphanReleaser(client)
       const watchPods = watchDependents(Pod, { owners: client.of(Job), selectorOf: ({ spec }) => labelTermsOf(spec.selector) })
       const collectPods: Watch = {

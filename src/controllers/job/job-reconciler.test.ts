@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { DEFAULT_GATES } from '../../../test/kits/controllers.ts'
 import { openJobParts } from '../../../test/kits/jobs.ts'
 import { JobReconciler } from './job-reconciler.ts'
 
 async function open(t: Parameters<typeof openJobParts>[0], spec: object) {
   const parts = await openJobParts(t)
   await parts.addJob('work', spec)
-  const reconciler = new JobReconciler(parts)
+  const reconciler = new JobReconciler({ ...parts, gate: DEFAULT_GATES })
   return { ...parts, reconciler, reconcile: () => reconciler.reconcile('default/work'), work: () => parts.podsOf('work') }
 }
 

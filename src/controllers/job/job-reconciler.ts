@@ -22,6 +22,8 @@ import { type Assessment, assess, countReleased, type PodOutcome, type PodPlan, 
 export type JobReconcilerParts = {
   readonly client: Client
   readonly recorder: EventRecorder
+  /** Whether a feature gate is on. */
+  readonly gate: (name: string) => boolean
   /** The groups of the pods of jobs; undefined when they have none. */
   readonly groups?: JobGroups | undefined
 }
@@ -62,8 +64,15 @@ export class JobReconciler {
     const memory: Memory = { uid, podCount: pods.length, record: known?.uid === uid ? known.record : undefined }
     this.#memories.set(key, memory)
 
+    const { client, gate } = this.#parts
     const group = await this.#parts.groups?.groupOf(job, pods)
-    const assessment = assess({ job, pods, now: this.#parts.client.now.getTime(), record: memory.record })
+    const assessment = assess({
+      job,
+      pods,
+      now: client.now.getTime(),
+      record: memory.record,
+      forgetsStart: gate('MutableSchedulingDirectivesForSuspendedJobs'),
+    })
     const plan = planPods(assessment)
     const { outcome, error } = await this.#carryOut(job, plan, group)
     const progress = trackPods(assessment, plan, outcome)

@@ -76,10 +76,10 @@ function pod(shape: PodShape = {}): Pod {
   } as never
 }
 
-type Round = { seconds?: number; record?: FailureRecord; failing?: readonly string[] }
+type Round = { seconds?: number; record?: FailureRecord; failing?: readonly string[]; forgetsStart?: boolean }
 /** One reconcile in which every write succeeds, but deletions of `failing` pods. */
-function round(work: Job, list: readonly Pod[], { seconds = 1, record, failing = [] }: Round = {}) {
-  const assessment = assess({ job: work, pods: list, now: at(seconds), record })
+function round(work: Job, list: readonly Pod[], { seconds = 1, record, failing = [], forgetsStart = true }: Round = {}) {
+  const assessment = assess({ job: work, pods: list, now: at(seconds), record, forgetsStart })
   const plan = planPods(assessment)
   const removed = plan.remove.filter(({ metadata }) => !failing.includes(metadata.name!))
   const progress = trackPods(assessment, plan, { removed, created: plan.create.length })
@@ -197,7 +197,7 @@ test('restarts of containers count where the node restarts them', () => {
 
 test('a job that is active for too long fails', () => {
   const work = job({ activeDeadlineSeconds: 10 })
-  assert.equal(assess({ job: work, pods: [pod()], now: at(4), record: undefined }).deadlineMs, 6000)
+  assert.equal(assess({ job: work, pods: [pod()], now: at(4), record: undefined, forgetsStart: true }).deadlineMs, 6000)
   assert.deepEqual(conditions(round(work, [pod()], { seconds: 10 }).status), [
     'FailureTarget=True DeadlineExceeded: Job was active longer than specified deadline',
   ])
@@ -301,6 +301,8 @@ test('a suspended job has no pods, and its time begins when it is resumed', () =
   assert.deepEqual([resumed.status.startTime, resumed.plan.create.length, resumed.events], [textAt(30), 1, ['Normal Resumed: Job resumed']])
   const again = round(job({ suspend: true, completions: 2 }, resumed.status), [pod({ name: 'a' })])
   assert.deepEqual([names(again.plan.remove), again.plan.removedCount, again.status.startTime], [['a'], false, undefined])
+  const kept = round(job({ suspend: true, completions: 2 }, resumed.status), [pod({ name: 'a' })], { forgetsStart: false })
+  assert.equal(kept.status.startTime, textAt(30), 'without MutableSchedulingDirectivesForSuspendedJobs')
 })
 
 test('pods are replaced when they are being deleted, or only when they have ended', () => {

@@ -48,6 +48,8 @@ export type Situation = {
   readonly now: number
   /** The earlier failures; undefined when none are known. */
   readonly record: FailureRecord | undefined
+  /** Whether a job that is suspended forgets when it started. */
+  readonly forgetsStart: boolean
 }
 
 type Indexes = {
@@ -73,7 +75,7 @@ export type Assessment = Omit<Situation, 'record'> & {
 }
 
 /** Counts what the pods of a job say, and whether the job is to end. */
-export function assess({ job, pods, now, record }: Situation): Assessment {
+export function assess({ job, pods, now, record, forgetsStart }: Situation): Assessment {
   const { spec, status } = job
   const uncounted = uncountedOf(status)
   const isNew = (pod: Pod, counted: ReadonlySet<string>) => isTracked(pod) && !counted.has(pod.metadata.uid!) && isCountable(pod, spec)
@@ -87,6 +89,7 @@ export function assess({ job, pods, now, record }: Situation): Assessment {
     job,
     pods,
     now,
+    forgetsStart,
     active: pods.filter(isActive),
     terminating: pods.filter(isTerminating).length,
     succeeded: indexes ? sizeOf(indexes.succeeded) : (status.succeeded ?? 0) + newSucceeded.length + uncounted.succeeded.size,
@@ -352,7 +355,7 @@ type Settled = Pick<Assessment, 'startTime' | 'ending'> & {
 
 /** Whether the job is complete, suspended or resumed, now that its pods are as planned. */
 function settle(assessment: Assessment, { active, isDone }: { active: number; isDone: boolean }): Settled {
-  const { job, now, succeeded, startTime, ending } = assessment
+  const { job, now, succeeded, startTime, ending, forgetsStart } = assessment
   const { spec, status, metadata } = job
   const conditions = status.conditions ?? []
   // Pods that could not be deleted may still end: they are counted before the job is over.
@@ -365,7 +368,8 @@ function settle(assessment: Assessment, { active, isDone }: { active: number; is
   if (metadata.deletionTimestamp || changed === conditions || (!spec.suspend && !isKnown))
     return { conditions, startTime, ending: undefined, events: [] }
   // A resumed job starts again: its deadline counts from then.
-  return { conditions: changed, startTime: spec.suspend ? undefined : timestampOf(now), ending: undefined, events: [state.event] }
+  const restart = spec.suspend ? (forgetsStart ? undefined : startTime) : timestampOf(now)
+  return { conditions: changed, startTime: restart, ending: undefined, events: [state.event] }
 }
 
 const COMPLETE: Ending = { outcome: 'Complete', reason: 'CompletionsReached', message: 'Reached expected number of succeeded pods' }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { openControllerBench } from '../../../test/kits/controllers.ts'
+import { DEFAULT_GATES, openControllerBench } from '../../../test/kits/controllers.ts'
 import { ManualClock } from '../../../test/kits/storage/manual-clock.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { Event } from '../../kinds/core/event.ts'
@@ -20,7 +20,7 @@ test('a node that is looked at when its grace period ends is silent a millisecon
   const ready = { type: 'Ready', status: 'True', reason: 'KubeletReady', message: '', lastHeartbeatTime: '2030-01-01T00:00:00Z' }
   await nodes.create({ metadata: { name: 'a' }, spec: {}, status: { conditions: [ready], nodeInfo: {}, daemonEndpoints: {} } } as never)
   const { clientFor, signal } = bench
-  const parts = { clientFor, groupDomain: 'k8s.io', onError: assert.ifError, signal, clock }
+  const parts = { clientFor, groupDomain: 'k8s.io', gate: DEFAULT_GATES, onError: assert.ifError, signal, clock }
   const controller = startController(nodeLifecycleController({ grace: { monitorMs: GRACE_MS, startupMs: GRACE_MS } }), parts)
   const readiness = async () => {
     await controller.idle()

@@ -17,18 +17,25 @@ type Ranked = {
   readonly created: number
 }
 
+export type DeletionOptions = {
+  readonly count: number
+  readonly now: Date
+  /** Whether the annotation that says what a deletion costs counts. */
+  readonly countsCost: boolean
+}
+
 /**
  * As many of the pods as are to be deleted, the first ones first. `related` are the pods of the workload and of others with the same
  * controller: pods that share their node with many of them go earlier.
  */
-export function podsToDelete(pods: readonly Pod[], related: Iterable<Pod>, options: { count: number; now: Date }): Pod[] {
-  const { count, now } = options
+export function podsToDelete(pods: readonly Pod[], related: Iterable<Pod>, options: DeletionOptions): Pod[] {
+  const { count, now, countsCost } = options
   if (count >= pods.length) return [...pods]
   const onNode = new Map<string, number>()
   for (const pod of related) if (isActive(pod)) onNode.set(pod.spec.nodeName ?? '', (onNode.get(pod.spec.nodeName ?? '') ?? 0) + 1)
   return pods
     .map(pod => rank(pod, onNode.get(pod.spec.nodeName ?? '') ?? 0))
-    .sort(inOrder(byCost(now.getTime())))
+    .sort(inOrder(byUse(now.getTime(), countsCost)))
     .slice(0, count)
     .map(({ pod }) => pod)
 }
@@ -68,9 +75,10 @@ const BY_RESTARTS: readonly Order[] = [
   (a, b) => restarts(b.pod) - restarts(a.pod),
   (a, b) => sidecarRestarts(b.pod) - sidecarRestarts(a.pod),
 ]
-const byCost = (now: number): Order[] => [
+const BY_COST: Order = (a, b) => deletionCost(a.pod) - deletionCost(b.pod)
+const byUse = (now: number, countsCost: boolean): Order[] => [
   ...BY_STATE,
-  (a, b) => deletionCost(a.pod) - deletionCost(b.pod),
+  ...(countsCost ? [BY_COST] : []),
   (a, b) => b.neighbours - a.neighbours,
   (a, b) => (a.isReady ? byAge(a.readySince, b.readySince, a, b, now) : 0),
   ...BY_RESTARTS,

@@ -41,7 +41,7 @@ const pod = ({ name = 'p', node = 'n', phase = 'Running', ready, created = 100, 
   }) as never
 const order = (...shapes: Shape[]) => {
   const pods = shapes.map((shape, i) => pod({ name: String(i), ...shape }))
-  return podsToDelete(pods, pods, { count: pods.length - 1, now: NOW }).map(({ metadata }) => metadata.name)
+  return podsToDelete(pods, pods, { count: pods.length - 1, now: NOW, countsCost: true }).map(({ metadata }) => metadata.name)
 }
 
 test('pods that count less are deleted first, rule by rule', () => {
@@ -54,6 +54,12 @@ test('pods that count less are deleted first, rule by rule', () => {
   assert.deepEqual(order({ ready: 1000 }, { ready: 1 }), ['1'])
   assert.deepEqual(order({}, { restarts: 3 }), ['1'])
   assert.deepEqual(order({ created: 1000 }, { created: 1 }), ['1'])
+})
+
+test('without PodDeletionCost the annotation does not count', () => {
+  const pods = [pod({ name: 'a', ready: 50, restarts: 1, cost: '10' }), pod({ name: 'b', ready: 50, cost: '-5' })]
+  const firstToGo = (countsCost: boolean) => podsToDelete(pods, pods, { count: 1, now: NOW, countsCost })[0]!.metadata.name
+  assert.deepEqual([firstToGo(true), firstToGo(false)], ['b', 'a'])
 })
 
 test('ages of the same magnitude are equal, and uids decide', () => {

@@ -50,7 +50,7 @@ export const replicationController: Controller = defineController({
     }),
 })
 
-function keepReplicas({ client, recorder }: ControllerContext, { kind, selectorOf, countsTerminating }: ReplicaKind) {
+function keepReplicas({ client, recorder, gate }: ControllerContext, { kind, selectorOf, countsTerminating }: ReplicaKind) {
   const [owners, pods] = [client.of(kind) as ResourceClient<Replicas>, client.of(Pod)]
   const control = podControl(pods, recorder)
 
@@ -91,7 +91,7 @@ function keepReplicas({ client, recorder }: ControllerContext, { kind, selectorO
       const candidates = [...candidatesFor(pods, owner, terms)].filter(isActive)
       const active = await claimObjects({ owner, owners, objects: pods, candidates, matches })
 
-      const step = nextStep(owner, active, () => related(owner), client.now)
+      const step = nextStep(owner, active, { related: () => related(owner), now: client.now, countsCost: gate('PodDeletionCost') })
       const error = step && (await carryOut(owner, step))
       const reason = step?.step === 'create' ? 'FailedCreate' : 'FailedDelete'
       // Pods that were just created and deleted count already.

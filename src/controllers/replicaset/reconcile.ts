@@ -4,7 +4,7 @@ import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
 import type { Envelope } from '../../schema/object-meta.ts'
-import { podsToDelete } from '../pods/deletion-order.ts'
+import { type DeletionOptions, podsToDelete } from '../pods/deletion-order.ts'
 import { isAvailable, isReady } from '../pods/pod-state.ts'
 
 export type Condition = {
@@ -37,11 +37,15 @@ const BURST = 500
 export type Step = { readonly step: 'create'; readonly count: number } | { readonly step: 'delete'; readonly pods: readonly Pod[] }
 
 /** Plans the creation or deletion of pods. `related` gives the pods of all owners with the same controller. */
-export function nextStep(owner: Replicas, active: readonly Pod[], related: () => Iterable<Pod>, now: Date): Step | undefined {
+export function nextStep(
+  owner: Replicas,
+  active: readonly Pod[],
+  { related, ...options }: { readonly related: () => Iterable<Pod> } & Pick<DeletionOptions, 'now' | 'countsCost'>,
+): Step | undefined {
   const excess = active.length - owner.spec.replicas
   if (owner.metadata.deletionTimestamp || excess === 0) return undefined
   if (excess < 0) return { step: 'create', count: Math.min(-excess, BURST) }
-  return { step: 'delete', pods: podsToDelete(active, related(), { count: Math.min(excess, BURST), now }) }
+  return { step: 'delete', pods: podsToDelete(active, related(), { ...options, count: Math.min(excess, BURST) }) }
 }
 
 export type Observed = {

@@ -22,12 +22,12 @@ const pod = (name: string, ready?: string, labels: object = LABELS) =>
 
 test('missing pods are created and surplus ones deleted, in limited bursts, and none for a terminating owner', () => {
   const [a, b] = [pod('a', '2026-07-01T11:00:00Z'), pod('b')]
-  const none = () => []
-  assert.deepEqual(nextStep(owner(3), [a], none, NOW), { step: 'create', count: 2 })
-  assert.deepEqual(nextStep(owner(9000), [a], none, NOW), { step: 'create', count: 500 })
-  assert.deepEqual(nextStep(owner(1), [a, b], none, NOW), { step: 'delete', pods: [b] })
-  assert.equal(nextStep(owner(2), [a, b], none, NOW), undefined)
-  assert.equal(nextStep(owner(0, { deletionTimestamp: 'x' }), [a, b], none, NOW), undefined)
+  const OPTIONS = { related: () => [], now: NOW, countsCost: true }
+  assert.deepEqual(nextStep(owner(3), [a], OPTIONS), { step: 'create', count: 2 })
+  assert.deepEqual(nextStep(owner(9000), [a], OPTIONS), { step: 'create', count: 500 })
+  assert.deepEqual(nextStep(owner(1), [a, b], OPTIONS), { step: 'delete', pods: [b] })
+  assert.equal(nextStep(owner(2), [a, b], OPTIONS), undefined)
+  assert.equal(nextStep(owner(0, { deletionTimestamp: 'x' }), [a, b], OPTIONS), undefined)
 })
 
 test('the status counts pods, and keeps the first failure until there is none', () => {

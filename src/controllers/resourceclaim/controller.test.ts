@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { becomes, openControllerBench } from '../../../test/kits/controllers.ts'
+import { becomes, DEFAULT_GATES, openControllerBench } from '../../../test/kits/controllers.ts'
 import { Event } from '../../kinds/core/event.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
@@ -99,6 +99,7 @@ test('the claims of a group are left alone when the feature is off again', async
   const controller = startController(resourceClaimController({ gate: name => name === 'GenericWorkload' }), {
     clientFor,
     groupDomain: 'k8s.io',
+    gate: DEFAULT_GATES,
     onError: error => void errors.push(messageOf(error)),
     signal,
   })

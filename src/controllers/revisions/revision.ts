@@ -25,6 +25,12 @@ export function templateOf({ data }: Pick<ControllerRevision, 'data'>): PodTempl
   return { metadata: {}, spec: {}, ...held } as PodTemplateSpec
 }
 
+/** Whether a revision holds a template with all its fields. */
+export function holdsWholeTemplate(revision: ControllerRevision, template: PodTemplateSpec): boolean {
+  const held = templateOf(revision)
+  return held !== undefined && meansTheSame(PodTemplateSpec, held, template)
+}
+
 /** Whether a revision holds a template, though fields that came later may have no value in it. */
 export function holdsTemplate(revision: ControllerRevision, template: PodTemplateSpec): boolean {
   const held = templateOf(revision)
@@ -94,5 +100,5 @@ export async function createRevision(
   if (created) return created.object
   const { namespace = '', name = '' } = draft.metadata ?? {}
   const found = revisions.get({ namespace, name })
-  return found && holdsTemplate(found, template) ? found : undefined
+  return found && holdsWholeTemplate(found, template) ? found : undefined
 }

@@ -17,8 +17,8 @@ const CLAIM = {
   spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
 }
 
-async function openSets(t: Scope, spec: object) {
-  const bench = await openControllerBench(t, [StatefulSet, ControllerRevision, Pod, PersistentVolumeClaim, Event])
+async function openSets(t: Scope, spec: object, options: Parameters<typeof openControllerBench>[2] = {}) {
+  const bench = await openControllerBench(t, [StatefulSet, ControllerRevision, Pod, PersistentVolumeClaim, Event], options)
   const { client } = bench
   const sets = client.of(StatefulSet)
   await sets.create({
@@ -114,4 +114,44 @@ test('with Parallel all pods are created at once, and a matching orphan is adopt
     ({ metadata }) => metadata.ownerReferences !== undefined,
   )
   assert.deepEqual([adopted.metadata.uid, adopted.metadata.ownerReferences![0]!.kind], [orphan.metadata.uid, 'StatefulSet'])
+})
+
+test('with Recreate and its gate a new template replaces all pods', async t => {
+  const gates = ['StatefulSetRecreateStrategy']
+  const gate = (name: string) => gates.includes(name)
+  const { sets, pods, settled } = await openSets(t, { replicas: 2, updateStrategy: { type: 'Recreate' } }, { gate })
+  await settled()
+  await sets.patch(NAMED, { spec: { template: template('two') } }, { type: 'strategic' })
+  const { status } = await settled()
+  assert.deepEqual(
+    Array.from(pods.list(), ({ spec }) => spec.containers![0]!.image),
+    ['two', 'two'],
+  )
+  assert.deepEqual(
+    status.conditions?.map(each => [each.type, each.status, each.reason]),
+    [['Progressing', 'False', 'RecreateCompleted']],
+  )
+})
+
+test('a revision without fields that came later is the latest all the same, unless StatefulSetSemanticRevisionComparison is off', async t => {
+  for (const [isOn, expected] of [
+    [true, 1],
+    [false, 2],
+  ] as const) {
+    const options = { gate: (name: string) => isOn && name === 'StatefulSetSemanticRevisionComparison' }
+    const { sets, revisions, settled, idle } = await openSets(t, { replicas: 1 }, options)
+    await settled()
+    const [revision] = [...revisions.list()]
+    const { dnsPolicy: _, ...spec } = (revision!.data as any).spec.template.spec
+    await revisions.delete(revision!)
+    const { resourceVersion: _r, uid: _u, ...metadata } = revision!.metadata
+    await revisions.create({
+      ...revision!,
+      metadata,
+      data: { spec: { template: { ...(revision!.data as any).spec.template, spec } } },
+    } as never)
+    await sets.patch(NAMED, { metadata: { annotations: { looked: 'at' } } })
+    await idle()
+    assert.equal(revisions.count(), expected)
+  }
 })

@@ -19,7 +19,7 @@ export const statefulSetController = defineController({
   name: 'statefulset-controller',
   identity: 'statefulset-controller',
   workers: 16,
-  create({ client, recorder }) {
+  create({ client, recorder, gate }) {
     const [sets, pods] = [client.of(StatefulSet), client.of(Pod)]
     const [claims, revisions] = [client.of(PersistentVolumeClaim), client.of(ControllerRevision)]
     const selectorOf = ({ spec }: StatefulSet) => labelTermsOf(spec.selector)
@@ -57,7 +57,14 @@ export const statefulSetController = defineController({
         const candidates = [...candidatesFor(revisions, set, terms)].filter(({ metadata }) => matchesLabelTerms(terms, metadata.labels))
         const history = await claimObjects({ ...owner, objects: revisions, candidates, matches: () => true })
         history.sort(byRevision)
-        const { revision: update, collisionCount } = await latestRevision(revisions, set, history)
+        const ignoresNewDefaults = gate('StatefulSetSemanticRevisionComparison')
+        const { revision: update, collisionCount } = await latestRevision(revisions, set, history, { ignoresNewDefaults })
+        if (set.spec.updateStrategy.type === 'Recreate' && !gate('StatefulSetRecreateStrategy')) {
+          const { namespace, name } = set.metadata
+          const problem = `statefulset ${namespace}/${name} uses Recreate strategy but feature gate StatefulSetRecreateStrategy is disabled`
+          recorder.event(set, 'Warning', 'UnknownStrategy', problem)
+          throw new Error(problem)
+        }
         const current = history.find(({ metadata }) => metadata.name === set.status.currentRevision) ?? update
         const names = { current: current.metadata.name!, update: update.metadata.name!, collisionCount }
 

@@ -111,6 +111,26 @@ test('a rolling update goes from the last pod to the partition, with one unavail
   assert.deepEqual(plan(onDelete, old(onDelete, 'ready')), ['create 1 new'])
 })
 
+test('with Recreate all pods of an old revision go, and new ones come when the last is gone', () => {
+  const set = setOf(3, { updateStrategy: { type: 'Recreate' } })
+  const old = (ordinal: number, state: State = 'ready') => podOf(set, ordinal, state, 'old')
+  assert.deepEqual(plan(set, [old(0), old(1, 'going'), podOf(set, 2), old(3)]), ['delete 0', 'delete 3'])
+  assert.deepEqual(plan(set, [old(1, 'going'), podOf(set, 2)]), [])
+  assert.deepEqual(plan(set, [podOf(set, 2)]), ['create 0 new'])
+
+  const names = { current: 'old', update: 'new', collisionCount: 0 }
+  const progress = (pods: Pod[], before: StatefulSet = set) => nextStatus(before, pods, names, NOW)?.conditions
+  const entry = { type: 'Progressing', lastTransitionTime: '2026-07-01T12:00:00Z' }
+  const going = { ...entry, status: 'True', reason: 'RecreateInProgress', message: 'Deleting old revision pods' }
+  assert.deepEqual(progress([old(1, 'going')]), [going])
+  const earlier = { ...going, lastTransitionTime: '2026-07-01T11:00:00Z' }
+  const waiting = progress([podOf(set, 0)], { ...set, status: { ...set.status, conditions: [earlier] } })
+  assert.deepEqual(waiting, [{ ...earlier, message: 'Waiting for new-revision pods to be created' }])
+  const done = progress([podOf(set, 0), podOf(set, 1), podOf(set, 2)], { ...set, status: { ...set.status, conditions: waiting! } })
+  assert.deepEqual(done, [{ ...entry, status: 'False', reason: 'RecreateCompleted', message: 'All pods recreated successfully' }])
+  assert.equal(nextStatus(set, [], { ...names, current: 'new' }, NOW)?.conditions, undefined, 'nothing is recreated')
+})
+
 test('several pods may be missing where that is allowed, and those that are missing anyway go first', () => {
   const rollingUpdate = { maxUnavailable: 2 }
   const ordered = setOf(4, { updateStrategy: { type: 'RollingUpdate', rollingUpdate } })

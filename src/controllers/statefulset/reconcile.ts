@@ -10,6 +10,8 @@ import type { PodTemplateSpec } from '../../kinds/rules/pod/spec.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { LIMITS } from '../../lib/limits.ts'
+import { timestampOf } from '../../lib/time.ts'
+import { conditionOf, isSameCondition, transitionTime, withCondition } from '../../schema/conditions.ts'
 import { isAvailable, isReady, isTerminal } from '../pods/pod-state.ts'
 import { type FindClaim, hasStaleClaims, misownedClaims } from './claims.ts'
 import { isInRange, newPod, ordinalOf, revisionOf, startOrdinal, withIdentity } from './identity.ts'
@@ -51,9 +53,15 @@ type Pods = {
 const isCreated = ({ status }: Pod): boolean => Boolean(status.phase)
 const isGoing = ({ metadata }: Pod): boolean => Boolean(metadata.deletionTimestamp)
 const isRunning = (pod: Pod): boolean => pod.status.phase === 'Running' && isReady(pod)
+const isRecreated = ({ spec }: StatefulSet): boolean => spec.updateStrategy.type === 'Recreate'
+const outdatedOf = (pods: readonly Pod[], update: string): Pod[] =>
+  pods.filter(pod => ordinalOf(pod) >= 0 && isCreated(pod) && revisionOf(pod) !== update)
 export const isInOrder = ({ spec }: StatefulSet): boolean => spec.podManagementPolicy !== 'Parallel'
 
 export function planPods(set: StatefulSet, observed: Observed): Phase[] {
+  const outdated = isRecreated(set) ? outdatedOf(observed.pods, observed.update.name) : []
+  // No pod of the new revision runs beside one of an old revision.
+  if (outdated.length > 0) return [outdated.filter(pod => !isGoing(pod)).map(pod => [{ step: 'delete', pod }])]
   const pods = podsOf(set, observed)
   const phases = [() => keepReplicas(set, pods, observed), () => ownSurplus(set, pods, observed), () => endSurplus(set, pods, observed)]
   const decided: Phase[] = []
@@ -164,6 +172,8 @@ export function nextStatus(set: StatefulSet, pods: readonly Pod[], names: Names,
   const isComplete = updated === replicas && ready.length === replicas && created.length === replicas
   const current = isComplete ? updated : countOf(names.current)
   const counts = { readyReplicas: ready.length, currentReplicas: current, updatedReplicas: updated }
+  const outdated = outdatedOf(pods, names.update)
+  const conditions = isRecreated(set) ? withProgress(set, { outdated, names, isComplete, now }) : set.status.conditions
   const status: StatefulSetStatus = {
     ...(set.metadata.generation !== undefined && { observedGeneration: set.metadata.generation }),
     replicas: created.length,
@@ -172,8 +182,37 @@ export function nextStatus(set: StatefulSet, pods: readonly Pod[], names: Names,
     ...(names.current && { currentRevision: isComplete ? names.update : names.current }),
     ...(names.update && { updateRevision: names.update }),
     collisionCount: names.collisionCount,
-    ...(set.status.conditions && { conditions: set.status.conditions }),
+    ...(conditions && { conditions }),
     availableReplicas: ready.filter(pod => isAvailableIn(set, pod, now)).length,
   }
   return deepEqual(status, set.status) ? undefined : status
+}
+
+type Recreation = {
+  readonly outdated: readonly Pod[]
+  readonly names: Names
+  readonly isComplete: boolean
+  readonly now: Date
+}
+
+/** The conditions of a set whose pods are all replaced at once: how far that is. */
+function withProgress(
+  { status: { conditions } }: StatefulSet,
+  { outdated, names, isComplete, now }: Recreation,
+): StatefulSetStatus['conditions'] {
+  const before = conditionOf(conditions, 'Progressing')
+  const message =
+    outdated.length > 0
+      ? 'Deleting old revision pods'
+      : names.current !== names.update && !isComplete
+        ? 'Waiting for new-revision pods to be created'
+        : undefined
+  const next = message
+    ? { status: 'True', reason: 'RecreateInProgress', message }
+    : (before || names.current !== names.update) && isComplete
+      ? { status: 'False', reason: 'RecreateCompleted', message: 'All pods recreated successfully' }
+      : undefined
+  if (!next || isSameCondition(before, next)) return conditions
+  const lastTransitionTime = transitionTime(before, next.status, timestampOf(now))
+  return withCondition(conditions, { type: 'Progressing', ...next, lastTransitionTime })
 }

@@ -96,8 +96,8 @@ test('behavior is bounded', () => {
 
 test('tolerance is dropped where the feature is off', () => {
   const draft = autoscaler({ behavior: { scaleUp: { tolerance: '100m' } } })
-  assert.equal(created(Autoscaler, draft).spec.behavior.scaleUp.tolerance, undefined)
-  assert.equal(created(Autoscaler, draft, contextWith({ gates: ['HPAConfigurableTolerance'] })).spec.behavior.scaleUp.tolerance, '100m')
+  assert.equal(created(Autoscaler, draft, contextWith({ gate: () => false })).spec.behavior.scaleUp.tolerance, undefined)
+  assert.equal(created(Autoscaler, draft).spec.behavior.scaleUp.tolerance, '100m')
 })
 
 test('a status counts from 0', () => {

@@ -76,6 +76,7 @@ export const HorizontalPodAutoscaler = defineKind({
   spec: HorizontalPodAutoscalerSpec.expected(),
   status: HorizontalPodAutoscalerStatus,
   generation: true,
+  generationGate: 'HPAGeneration',
 
   defaults({ metadata, spec }) {
     dropRoundTripAnnotations(metadata)

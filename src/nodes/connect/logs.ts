@@ -44,6 +44,8 @@ export function statusOf({ status }: Pod, container: string): ContainerStatus | 
 
 /** The part of a log that the options select, in pieces: a log may have as many lines as bytes. */
 export function* logPieces(log: string, run: LoggedRun, options: LogOptions, now: number): Generator<Uint8Array, undefined> {
+  // Scripts write to the standard output alone.
+  if (options.stream === 'Stderr') return undefined
   if (log === '' || run.startedAt < sinceOf(options, now)) return undefined
   const end = log.endsWith('\n') ? log.length - 1 : log.length
   const time = options.timestamps ? `${microTimestampOf(run.startedAt).replace('Z', '000Z')} ` : ''

@@ -18,7 +18,8 @@ export async function* processLogPieces(
   { options, now, isFollowed, signals }: ProcessLogParts,
 ): AsyncIterable<Uint8Array> {
   const since = sinceOf(options, now)
-  const isWanted = ({ at }: LogLine) => at >= since
+  const wanted = options.stream === 'All' ? undefined : options.stream.toLowerCase()
+  const isWanted = ({ at, stream }: LogLine) => at >= since && (wanted === undefined || stream === wanted)
   const first = log.from(0)
   const selected = first.lines.filter(isWanted)
   const tail = options.tailLines === undefined ? selected : options.tailLines === 0 ? [] : selected.slice(-options.tailLines)

@@ -30,7 +30,7 @@ async function followed(t: TestContext, signal: AbortSignal, ofRequest: AbortSig
     container: 'c',
     node: { metadata: { name: 'n', labels: { [SIMULATED_LABEL]: 'true' } }, status: { nodeInfo: { containerRuntimeVersion: '' } } },
     call: { subresource: 'log', verb: 'get', query: new URLSearchParams('follow=true') },
-    ctx: { now: new Date('2026-01-01T00:00:01Z'), signal: ofRequest },
+    ctx: { now: new Date('2026-01-01T00:00:01Z'), gate: () => false, signal: ofRequest },
   } as unknown as PodRequest)
   return (result as { readonly body: AsyncIterable<Uint8Array> }).body
 }

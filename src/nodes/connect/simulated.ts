@@ -68,7 +68,7 @@ export const simulatedConnection = (parts: SimulatedParts): NodeConnection => ({
 const LOG_PATH = /^\/containerLogs\/([^/]+)\/([^/]+)\/([^/]+)$/
 
 async function readLog({ client, runs, live, signal }: SimulatedParts, { pod, container, node, call, ctx }: PodRequest): Promise<Result> {
-  const options = { ...logOptions(call.query, pod.metadata.name ?? ''), container }
+  const options = { ...logOptions(call.query, pod.metadata.name ?? '', ctx.gate), container }
   const run = loggedRun(pod, options)
   const isFollowed = options.follow && !options.previous && isRunning(pod, container, run)
   const answer = { type: 'bytes', code: 200, mediaType: 'text/plain' } as const

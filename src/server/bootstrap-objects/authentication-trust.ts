@@ -78,9 +78,10 @@ export function trustPublisher(initial: Trust): TrustPublisher {
 export function publishedProxies(
   config: Config,
   { proxyCa, proxyClient }: Pick<OwnFiles, 'proxyCa' | 'proxyClient'>,
-  pki: Pki,
+  { pki, gate }: { readonly pki: Pki; readonly gate: (name: string) => boolean },
 ): ProxyTrust {
-  if (proxyCa === undefined && proxyClient === undefined) return { proxyCa: pki.proxyAuthority.cert, proxies: OWN_PROXY }
+  if (proxyCa === undefined && proxyClient === undefined)
+    return { proxyCa: pki.proxyAuthority.cert, proxies: gate(UID_GATE) ? OWN_PROXY : { ...OWN_PROXY, 'requestheader-uid-headers': [] } }
   const proxies = {
     'requestheader-username-headers': config.requestheaderUsernameHeaders,
     'requestheader-uid-headers': config.requestheaderUidHeaders,
@@ -90,6 +91,9 @@ export function publishedProxies(
   }
   return { proxyCa: proxyCa ?? '', proxies }
 }
+/** Without this gate proxies name users without their uid, and `--requestheader-uid-headers` is refused. */
+export const UID_GATE = 'RemoteRequestHeaderUID'
+
 type ProxyTrust = Pick<Trust, 'proxyCa' | 'proxies'>
 
 const OWN_PROXY: Trust['proxies'] = {

@@ -15,7 +15,7 @@ export type AppointmentParts = Omit<LeadershipParts, 'catalog' | 'client'> & { r
 
 /** Runs the duties once this process is appointed, until it ends. */
 export function runWhenAppointed(parts: AppointmentParts): Leadership {
-  const { siblings, store, clientFor, groupDomain, log, clock, signal, start } = parts
+  const { siblings, store, clientFor, groupDomain, gate, log, clock, signal, start } = parts
   let queues: ControllerRunner['queues'] = []
   let begin = () => {}
   const begun = new Promise<void>(resolve => (begin = resolve))
@@ -27,7 +27,7 @@ export function runWhenAppointed(parts: AppointmentParts): Leadership {
     log.info({}, 'this process runs the controllers from now on')
     // Every controller listens for the end.
     setMaxListeners(0, signal)
-    const runner = controllerRunner({ clientFor: clientFor({ mayWrite: () => true, fence }), groupDomain, log, clock, signal })
+    const runner = controllerRunner({ clientFor: clientFor({ mayWrite: () => true, fence }), groupDomain, gate, log, clock, signal })
     queues = runner.queues
     const { startOthers } = await start(runner, signal)
     begin()

@@ -57,6 +57,7 @@ const trimEnd = (text: string, end: string) => (text.endsWith(end) ? text.slice(
 export type RunnerParts = {
   readonly clientFor: ClientFor
   readonly groupDomain: string
+  readonly gate: (name: string) => boolean
   readonly log: Log
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -71,7 +72,7 @@ export interface ControllerRunner {
 }
 
 /** Runs controllers until the signal ends them all. */
-export function controllerRunner({ clientFor, groupDomain, log, clock, signal }: RunnerParts): ControllerRunner {
+export function controllerRunner({ clientFor, groupDomain, gate, log, clock, signal }: RunnerParts): ControllerRunner {
   const queues: QueueMetrics[] = []
   const running: RunningController[] = []
   return {
@@ -83,7 +84,7 @@ export function controllerRunner({ clientFor, groupDomain, log, clock, signal }:
         if (!signal.aborted)
           log.warn({ controller: name, ...(key && { key }), error: failureText(error) }, 'reconciling failed; it will be retried')
       }
-      const started = startController(controller, { clientFor, groupDomain, onError, signal, metrics, clock })
+      const started = startController(controller, { clientFor, groupDomain, gate, onError, signal, metrics, clock })
       started.synced.catch(error => onError(error, undefined))
       queues.push(metrics)
       running.push(started)

@@ -43,6 +43,7 @@ export type LeadershipParts = {
   /** Clients whose writes fail once the term is over. */
   readonly clientFor: (guard: WriteGuard) => ClientFor
   readonly groupDomain: string
+  readonly gate: (name: string) => boolean
   readonly log: Log
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -63,7 +64,7 @@ export interface Leadership {
 }
 
 export function runWhileLeading(parts: LeadershipParts & { readonly participant?: Participant | undefined }): Leadership {
-  const { client, clientFor, groupDomain, log, clock, signal, start, participant } = parts
+  const { client, clientFor, groupDomain, gate, log, clock, signal, start, participant } = parts
   const holder = participant?.id ?? `${hostName()}_${newUuid()}`
   let queues: ControllerRunner['queues'] = []
   let begin = () => {}
@@ -82,7 +83,14 @@ export function runWhileLeading(parts: LeadershipParts & { readonly participant?
       const ending = AbortSignal.any([term.signal, signal])
       // Every controller listens for the end.
       setMaxListeners(0, ending)
-      const runner = controllerRunner({ clientFor: clientFor({ mayWrite: term.mayWrite, fence }), groupDomain, log, clock, signal: ending })
+      const runner = controllerRunner({
+        clientFor: clientFor({ mayWrite: term.mayWrite, fence }),
+        groupDomain,
+        gate,
+        log,
+        clock,
+        signal: ending,
+      })
       queues = runner.queues
       const { startOthers } = await start(runner, ending)
       begin()

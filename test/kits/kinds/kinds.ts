@@ -14,6 +14,7 @@ import type { RequestContext } from '../../../src/schema/request-context.ts'
 import { type Resource, resourceOf } from '../../../src/schema/resource.ts'
 import type { UpdateSubresource } from '../../../src/schema/subresources.ts'
 import type { MessageShape } from '../../../src/schema/types.ts'
+import { isAlwaysOn } from '../../../src/server/feature-gates.ts'
 
 /** The time of tests. */
 export const NOW = new Date('2026-07-01T12:00:00Z')
@@ -25,7 +26,7 @@ export function contextWith({ gates = [], ...more }: Partial<RequestContext> & {
     now: NOW,
     groupDomain: 'k8s.io',
     budget: new Budget(),
-    gate: name => gates.includes(name),
+    gate: name => isAlwaysOn(name) || gates.includes(name),
     ...more,
   }
 }

@@ -1,7 +1,7 @@
 /** PodLogOptions: the query of a request for a container's log. */
 import { goQuote } from '../../../lib/go-text.ts'
 import { parseTime, TimeError } from '../../../lib/time.ts'
-import { type FieldError, forbidden, invalid, refTo } from '../../../schema/refs.ts'
+import { type FieldError, forbidden, invalid, refTo, unsupported } from '../../../schema/refs.ts'
 import { badRequest, invalidObject } from '../../../schema/status-error.ts'
 import { bool, type Fields, int64, string } from '../../../schema/types.ts'
 
@@ -27,10 +27,15 @@ export type LogOptions = {
   readonly sinceTime: string | undefined
   readonly tailLines: number | undefined
   readonly limitBytes: number | undefined
+  readonly stream: LogStream
 }
 
+/** Which of the two outputs of a container a log is of. */
+export type LogStream = 'All' | 'Stdout' | 'Stderr'
+const STREAMS = ['All', 'Stderr', 'Stdout']
+
 /** Parses the query of a log request; throws a StatusError when it is invalid. */
-export function logOptions(query: URLSearchParams, pod: string): LogOptions {
+export function logOptions(query: URLSearchParams, pod: string, gate: (name: string) => boolean): LogOptions {
   const options: LogOptions = {
     container: query.get('container') ?? '',
     follow: flag(query, 'follow'),
@@ -40,19 +45,27 @@ export function logOptions(query: URLSearchParams, pod: string): LogOptions {
     sinceTime: time(query, 'sinceTime'),
     tailLines: integer(query, 'tailLines'),
     limitBytes: integer(query, 'limitBytes'),
+    stream: (query.get('stream') ?? 'All') as LogStream,
   }
-  const errors = [...problemsOf(options, query.has('stream'))]
+  const errors = [...problemsOf(options, query.has('stream'), gate('PodLogsQuerySplitStreams'))]
   if (errors.length > 0) throw invalidObject({ group: '', kind: 'PodLogOptions' }, pod, errors)
   return options
 }
 
-function* problemsOf({ tailLines, limitBytes, sinceSeconds, sinceTime }: LogOptions, hasStream: boolean): Iterable<FieldError> {
+function* problemsOf(options: LogOptions, hasStream: boolean, maySelect: boolean): Iterable<FieldError> {
+  const { tailLines, limitBytes, sinceSeconds, sinceTime, stream } = options
   if (tailLines !== undefined && tailLines < 0) yield invalid(refTo(tailLines, 'tailLines'), 'must be greater than or equal to 0')
   if (limitBytes !== undefined && limitBytes < 1) yield invalid(refTo(limitBytes, 'limitBytes'), 'must be greater than 0')
   if (sinceSeconds !== undefined && sinceTime !== undefined)
     yield forbidden(refTo('', '[]'), 'at most one of `sinceTime` or `sinceSeconds` may be specified')
   else if (sinceSeconds !== undefined && sinceSeconds < 1) yield invalid(refTo(sinceSeconds, 'sinceSeconds'), 'must be greater than 0')
-  if (hasStream) yield forbidden(refTo('', 'stream'), 'may not be specified')
+  if (!maySelect) {
+    if (hasStream) yield forbidden(refTo('', 'stream'), 'may not be specified')
+    return
+  }
+  if (!STREAMS.includes(stream)) yield unsupported(refTo(stream, 'stream'), ...STREAMS)
+  if (stream !== 'All' && tailLines !== undefined)
+    yield forbidden(refTo('', '[]'), '`tailLines` and specific `stream` are mutually exclusive for now')
 }
 
 function flag(query: URLSearchParams, name: string): boolean {

@@ -9,15 +9,28 @@ const template = () =>
     metadata: { annotations: { 'pod.beta.kubernetes.io/init-containers': '[]', kept: 'yes' } },
     spec: {
       evictionResponders: [{ name: 'a.b/c', priority: 1 }],
+      hostnameOverride: 'h',
+      resources: { requests: { cpu: '1' } },
+      securityContext: { seLinuxChangePolicy: 'Recursive' },
+      topologySpreadConstraints: [{ maxSkew: 1, matchLabelKeys: ['a'] }],
       volumes: [
         { name: 'a', emptyDir: { mode: 0o700 } },
         { name: 'b', secret: { defaultUser: 1, items: [{ key: 'k', path: 'p', user: 2 }] } },
         { name: 'c', projected: { defaultUser: 1, sources: [{ serviceAccountToken: { path: 't', user: 3 } }] } },
+        { name: 'd', image: { reference: 'r' } },
+        { name: 'e', projected: { sources: [{ clusterTrustBundle: { path: 'c' } }, { podCertificate: {} }] } },
       ],
       containers: [
         {
           name: 'main',
-          volumeMounts: [{ name: 'a', mountPath: '/a', bindMountOptions: ['noexec'] }],
+          env: [{ name: 'A', valueFrom: { fileKeyRef: { key: 'k' } } }],
+          restartPolicy: 'Never',
+          resizePolicy: [{ resourceName: 'cpu' }],
+          securityContext: { procMount: 'Unmasked' },
+          volumeMounts: [
+            { name: 'a', mountPath: '/a', bindMountOptions: ['noexec'] },
+            { name: 'd', mountPath: '/d' },
+          ],
           livenessProbe: { grpc: { port: 1, service: '', mode: 'TLS' } },
           readinessProbe: { httpGet: { port: 1, protocol: 'H2C' } },
           lifecycle: { stopSignal: 'SIGINT', preStop: { httpGet: { port: 1, protocol: 'H2C' } } },
@@ -32,14 +45,19 @@ test('fields of features that are off are dropped', () => {
   assert.deepEqual(sent, {
     metadata: { annotations: { kept: 'yes' } },
     spec: {
+      securityContext: {},
+      topologySpreadConstraints: [{ maxSkew: 1 }],
       volumes: [
         { name: 'a', emptyDir: {} },
         { name: 'b', secret: { items: [{ key: 'k', path: 'p' }] } },
         { name: 'c', projected: { sources: [{ serviceAccountToken: { path: 't' } }] } },
+        { name: 'e', projected: { sources: [{}, {}] } },
       ],
       containers: [
         {
           name: 'main',
+          env: [{ name: 'A', valueFrom: {} }],
+          securityContext: { procMount: 'Default' },
           volumeMounts: [{ name: 'a', mountPath: '/a' }],
           livenessProbe: { grpc: { port: 1, service: '' } },
           readinessProbe: { httpGet: { port: 1 } },
@@ -69,9 +87,26 @@ test('observations of features that are off are dropped from the status of a pod
     spec: template().spec,
     status: {
       volumeHealth: [{ name: 'a' }],
-      containerStatuses: [{ name: 'main', volumeMounts: [{ name: 'a', mountPath: '/a', volumeStatus: { image: {} } }] }],
+      extendedResourceClaimStatus: {},
+      resources: {},
+      observedGeneration: 2,
+      containerStatuses: [
+        {
+          name: 'main',
+          user: {},
+          allocatedResourcesStatus: [{ name: 'r', resources: [{ resourceID: 'x', message: 'm' }] }],
+          volumeMounts: [{ name: 'a', mountPath: '/a', volumeStatus: { image: {} } }],
+        },
+      ],
     },
   }
   dropDisabledPodFields(pod as never, undefined, off)
   assert.deepEqual(pod.status, { containerStatuses: [{ name: 'main', volumeMounts: [{ name: 'a', mountPath: '/a' }] }] })
+})
+
+test('the message about the health of a device goes with its own gate', () => {
+  const containerStatuses = [{ allocatedResourcesStatus: [{ name: 'r', resources: [{ resourceID: 'x', message: 'm' }] }] }]
+  const pod = { metadata: {}, spec: {}, status: { containerStatuses } }
+  dropDisabledPodFields(pod as never, undefined, name => name === 'ResourceHealthStatus')
+  assert.deepEqual(pod.status.containerStatuses[0]!.allocatedResourcesStatus, [{ name: 'r', resources: [{ resourceID: 'x' }] }])
 })

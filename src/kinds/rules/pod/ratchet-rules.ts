@@ -5,6 +5,7 @@ import { validateLabelSelector } from '../meta.ts'
 import { hasValidDeletionCost } from './annotation-rules.ts'
 import type { Container } from './containers/container.ts'
 import { containersOf, isSidecar } from './containers/container.ts'
+import { hasRestartRules } from './features.ts'
 import { POD_OPTIONS, type PodOptions } from './options.ts'
 import { isHugePageResource, isWholeHugePages } from './resources/resource-rules.ts'
 import type { PodAffinity } from './scheduling/affinity.ts'
@@ -69,10 +70,6 @@ export function podOptionsFor(old: Stored | undefined, base: PodOptions = POD_OP
     allowSysAdminWithoutEscalation: containers.some(hasSysAdminWithoutEscalation),
   }
 }
-
-const hasRestartRules = ({ containers, initContainers }: PodSpec): boolean =>
-  (containers ?? []).some(c => c.restartPolicy !== undefined) ||
-  (initContainers ?? []).some(c => (c.restartPolicy !== undefined && !isSidecar(c)) || c.restartPolicyRules?.length)
 
 const isBroken = (errors: Iterable<FieldError>): boolean => {
   for (const _ of errors) return true
