@@ -89,7 +89,7 @@ export function Dialog({ title, onClose, children, foot, className = '', isBare 
   )
 }
 
-type Asked = {
+type Confirmation = {
   readonly title: string
   readonly body: ComponentChildren
   readonly action: string
@@ -100,7 +100,7 @@ type Asked = {
   readonly run?: () => Promise<unknown>
   readonly answer: (isConfirmed: boolean) => void
 }
-const asked = signal<Asked | undefined>(undefined)
+const asked = signal<Confirmation | undefined>(undefined)
 
 type Confirm = {
   title: string
@@ -132,7 +132,7 @@ export function ConfirmHost() {
   return question ? <ConfirmDialog key={question.title} question={question} /> : null
 }
 
-function ConfirmDialog({ question }: { question: Asked }) {
+function ConfirmDialog({ question }: { question: Confirmation }) {
   const [text, setText] = useState('')
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState('')

@@ -35,9 +35,9 @@ test('an event tells about its own request, whatever came before', () => {
   )
 })
 
-type Asked = typeof request extends fc.Arbitrary<infer T> ? T : never
+type SampleRequest = typeof request extends fc.Arbitrary<infer T> ? T : never
 
-function eventOf(asked: Asked): AuditEvent {
+function eventOf(asked: SampleRequest): AuditEvent {
   return {
     ...asked,
     level: 'Metadata',
@@ -54,7 +54,7 @@ function eventOf(asked: Asked): AuditEvent {
 }
 
 /** The fields of an event; those without a value are absent. */
-function expected({ requestURI, verb, user, impersonatedUser, sourceIPs, userAgent, objectRef }: Asked): unknown {
+function expected({ requestURI, verb, user, impersonatedUser, sourceIPs, userAgent, objectRef }: SampleRequest): unknown {
   const named = ({ name: username, groups }: { name: string; groups: string[] }) => ({ username, groups })
   const time = '2023-11-14T22:13:20.000000Z'
   return {

@@ -29,7 +29,7 @@ export const inspect: Command = async args => {
 
 async function print(records: Records, given: Arguments, output: Output): Promise<number> {
   if (given.rest.length === 0) return await listResources(records, output)
-  const wanted = given.rest.map(text => ({ text, ...records.wanted(text) }))
+  const wanted = given.rest.map(text => ({ text, ...records.selectorOf(text) }))
   if (output === 'raw' && (wanted.length > 1 || 'prefix' in wanted[0]!)) throw new UsageError('--output raw takes one whole KEY')
   let missing = 0
   for (const [i, each] of wanted.entries()) {

@@ -15,26 +15,26 @@ import type { Result } from '../registry/api.ts'
 import type { Resource } from '../schema/resource.ts'
 import { listMetaOf } from './list-body.ts'
 import { bytesResponse, type Response } from './message.ts'
-import type { Shape } from './negotiate.ts'
+import type { Representation } from './negotiate.ts'
 
-/** The response to a call as CBOR; `shape` is metadata only, or the whole object. */
+/** The response to a call as CBOR; `representation` is metadata only, or the whole object. */
 export function cborResponse(
   result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' | 'session' }>,
-  shape: Shape | undefined,
+  representation: Representation | undefined,
 ): Response {
   switch (result.type) {
     case 'status':
       return bytesResponse(result.code, CBOR, encodeCbor(result.status as unknown as Json))
     case 'object':
-      return bytesResponse(result.code, CBOR, objectOf(result.resource, result.json, shape))
+      return bytesResponse(result.code, CBOR, objectOf(result.resource, result.json, representation))
     case 'list':
-      return { status: 200, headers: { 'content-type': CBOR }, body: listBody(result, shape) }
+      return { status: 200, headers: { 'content-type': CBOR }, body: listBody(result, representation) }
   }
 }
 
 /** One event of a watch: the object inside has the tag of CBOR again. */
-export const cborEvent = ({ type, resource, json }: WatchEvent, shape: Shape | undefined): Buffer =>
-  cborFrame(type, objectOf(resource, json, shape))
+export const cborEvent = ({ type, resource, json }: WatchEvent, representation: Representation | undefined): Buffer =>
+  cborFrame(type, objectOf(resource, json, representation))
 
 /** An event around the CBOR of its object. */
 export function cborFrame(type: EventType | 'ERROR', object: Uint8Array): Buffer {
@@ -48,9 +48,9 @@ export function cborFrame(type: EventType | 'ERROR', object: Uint8Array): Buffer
   return out.finish()
 }
 
-function objectOf(resource: Resource, json: Uint8Array, shape: Shape | undefined): Buffer {
-  if (shape === undefined) return encodeCbor(storedValue(json), typeOf(resource))
-  return encodeCbor(storedValue(metadataOnly(resource, json, shape.apiVersion)))
+function objectOf(resource: Resource, json: Uint8Array, representation: Representation | undefined): Buffer {
+  if (representation === undefined) return encodeCbor(storedValue(json), typeOf(resource))
+  return encodeCbor(storedValue(metadataOnly(resource, json, representation.apiVersion)))
 }
 
 /** The bytes and floats of a declared type are not strings and integers; a schema says nothing of that. */
@@ -59,8 +59,8 @@ const typeOf = ({ def, type }: Resource) => (def.custom ? undefined : type)
 /** An object that this server has encoded. */
 const storedValue = (json: Uint8Array): JsonObject => parseObject(json) as unknown as JsonObject
 
-function listBody(result: Extract<Result, { type: 'list' }>, shape: Shape | undefined): Response['body'] {
-  const pieces = listPieces(result, shape)
+function listBody(result: Extract<Result, { type: 'list' }>, representation: Representation | undefined): Response['body'] {
+  const pieces = listPieces(result, representation)
   const first = pieces.next()
   return first.done ? first.value : { type: 'pieces', length: undefined, pieces: resumed(first.value, pieces) }
 }
@@ -77,32 +77,34 @@ async function* resumed(begun: Uint8Array, rest: Iterator<Uint8Array, Uint8Array
 /** Yields pieces of a list, and returns the last. */
 function* listPieces(
   { resource, items, meta }: Extract<Result, { type: 'list' }>,
-  shape: Shape | undefined,
+  representation: Representation | undefined,
 ): Generator<Uint8Array, Uint8Array> {
   const out = new CborWriter()
   out.raw(SELF_DESCRIBED)
   out.mapHead(4)
   const named =
-    shape === undefined ? { kind: resource.listKind, apiVersion: resource.apiVersion } : { kind: shape.as, apiVersion: shape.apiVersion }
-  const metadata = shape === undefined ? listMetaOf(resource, meta) : meta
+    representation === undefined
+      ? { kind: resource.listKind, apiVersion: resource.apiVersion }
+      : { kind: representation.as, apiVersion: representation.apiVersion }
+  const metadata = representation === undefined ? listMetaOf(resource, meta) : meta
   for (const [name, value] of Object.entries({ ...named, metadata })) {
     out.text(name)
     out.value(value as Json)
   }
   out.text('items')
   out.arrayHead(items.length)
-  const type = shape === undefined ? typeOf(resource) : undefined
+  const type = representation === undefined ? typeOf(resource) : undefined
   for (const item of items) {
-    out.value(itemOf(resource, item, shape), type)
+    out.value(itemOf(resource, item, representation), type)
     if (out.length >= LIMITS.encodedPieceLength) yield out.finish()
   }
   return out.finish()
 }
 
 /** Items of a typed list have no kind and apiVersion. */
-function itemOf(resource: Resource, item: ListItem, shape: Shape | undefined): JsonObject {
+function itemOf(resource: Resource, item: ListItem, representation: Representation | undefined): JsonObject {
   const json = itemBytes(item)
-  if (shape !== undefined) return storedValue(metadataOnly(resource, json, shape.apiVersion))
+  if (representation !== undefined) return storedValue(metadataOnly(resource, json, representation.apiVersion))
   if (resource.def.custom) return storedValue(json)
   const { kind: _, apiVersion: __, ...rest } = storedValue(json)
   return rest

@@ -15,37 +15,40 @@ import type { Resource } from '../schema/resource.ts'
 import { ListMeta } from './common-messages.ts'
 import { protobufStatusOf } from './error.ts'
 import { bytesResponse, type Response } from './message.ts'
-import type { Shape } from './negotiate.ts'
+import type { Representation } from './negotiate.ts'
 
-/** The response to a call as protobuf; `shape` is metadata only, or the whole object. */
+/** The response to a call as protobuf; `representation` is metadata only, or the whole object. */
 export async function protobufResponse(
   result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' | 'session' }>,
-  shape: Shape | undefined,
+  representation: Representation | undefined,
 ): Promise<Response> {
   switch (result.type) {
     case 'status':
       return bytesResponse(result.code, PROTOBUF, protobufStatusOf(result.status as unknown as JsonObject))
     case 'object':
-      return bytesResponse(result.code, PROTOBUF, objectOf(result.resource, result.json, shape))
+      return bytesResponse(result.code, PROTOBUF, objectOf(result.resource, result.json, representation))
     case 'list':
-      return run(listResponse(result, shape), new Pace())
+      return run(listResponse(result, representation), new Pace())
   }
 }
 
 /** The frame of a watch event. */
-export const protobufFrame = ({ type, resource, json }: WatchEvent, shape: Shape | undefined) =>
-  watchFrame(type, objectOf(resource, json, shape))
+export const protobufFrame = ({ type, resource, json }: WatchEvent, representation: Representation | undefined) =>
+  watchFrame(type, objectOf(resource, json, representation))
 
-function objectOf(resource: Resource, json: Uint8Array, shape: Shape | undefined): Buffer {
-  return shape === undefined
+function objectOf(resource: Resource, json: Uint8Array, representation: Representation | undefined): Buffer {
+  return representation === undefined
     ? envelope(resource, protobufOf(resource.type, json))
-    : envelope({ kind: 'PartialObjectMetadata', apiVersion: shape.apiVersion }, protobufMetadataOf(resource, json))
+    : envelope({ kind: 'PartialObjectMetadata', apiVersion: representation.apiVersion }, protobufMetadataOf(resource, json))
 }
 
-function* listResponse({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined): Step<Response> {
+function* listResponse(
+  { resource, items, meta }: Extract<Result, { type: 'list' }>,
+  representation: Representation | undefined,
+): Step<Response> {
   const listMeta = toProtobuf(ListMeta, meta as unknown as Json)
   const encode = (item: ListItem) =>
-    shape === undefined ? protobufOf(resource.type, itemBytes(item)) : protobufMetadataOf(resource, itemBytes(item))
+    representation === undefined ? protobufOf(resource.type, itemBytes(item)) : protobufMetadataOf(resource, itemBytes(item))
   const parts: ListItem[] = [fieldHead(1, listMeta.length), listMeta]
   let length = parts[0]!.byteLength + listMeta.length
   for (const item of items) {
@@ -59,7 +62,9 @@ function* listResponse({ resource, items, meta }: Extract<Result, { type: 'list'
     yield
   }
   const named =
-    shape === undefined ? { kind: resource.listKind, apiVersion: resource.apiVersion } : { kind: shape.as, apiVersion: shape.apiVersion }
+    representation === undefined
+      ? { kind: resource.listKind, apiVersion: resource.apiVersion }
+      : { kind: representation.as, apiVersion: representation.apiVersion }
   const [head, tail] = envelopeAround(named, length)
   const all = [head, ...parts, tail]
   const total = head.length + length + tail.length

@@ -17,7 +17,7 @@ import { protobufResponse } from './encode-protobuf.ts'
 import { listBody, listItem, listMetaOf } from './list-body.ts'
 import { compactList, documentBody, type ListDocument, prettyList, withStops, YIELD_POINT, yamlList } from './list-document.ts'
 import { bytesResponse, type Outlet, type Response, type ResponseBody } from './message.ts'
-import type { Format, Shape } from './negotiate.ts'
+import type { Format, Representation } from './negotiate.ts'
 import { pump } from './streams.ts'
 import { warningHeaders } from './warning.ts'
 import { watchResponse } from './watch.ts'
@@ -40,11 +40,11 @@ function warningsOf(result: Exclude<Result, { type: 'forward' | 'session' }>): r
 function unwarned(result: Exclude<Result, { type: 'forward' | 'session' }>, format: Format, now: Date): MaybePromise<Response> {
   if (result.type === 'watch') return watchResponse(result.stream, format)
   if (result.type === 'bytes') return nodeResponse(result, format)
-  checkShape(result, format.shape)
-  if (result.type === 'list' && format.mediaType === 'application/json' && !format.pretty && format.shape === undefined)
+  checkRepresentation(result, format.representation)
+  if (result.type === 'list' && format.mediaType === 'application/json' && !format.pretty && format.representation === undefined)
     return { status: 200, headers: { 'content-type': 'application/json' }, body: listBody(result.resource, result.items, result.meta) }
-  if (format.mediaType === PROTOBUF) return protobufResponse(result, format.shape)
-  return format.mediaType === CBOR ? cborResponse(result, format.shape) : textResponse(result, format, now)
+  if (format.mediaType === PROTOBUF) return protobufResponse(result, format.representation)
+  return format.mediaType === CBOR ? cborResponse(result, format.representation) : textResponse(result, format, now)
 }
 
 /** The response of a node: whole, or chunk by chunk as it arrives. */
@@ -70,12 +70,15 @@ async function* inMessages(body: Uint8Array | AsyncIterable<Uint8Array>): AsyncI
 }
 
 /** Refuses list metadata for an object, and object metadata for a list. */
-function checkShape(result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' | 'session' }>, shape: Shape | undefined): void {
-  if (result.type === 'object' && shape?.as === 'PartialObjectMetadataList')
+function checkRepresentation(
+  result: Exclude<Result, { type: 'watch' | 'bytes' | 'forward' | 'session' }>,
+  representation: Representation | undefined,
+): void {
+  if (result.type === 'object' && representation?.as === 'PartialObjectMetadataList')
     throw unshaped(
       `you requested PartialObjectMetadataList, but the requested object is not a list (*${goTypeOf(result.resource, result.resource.kind)})`,
     )
-  if (result.type === 'list' && shape?.as === 'PartialObjectMetadata')
+  if (result.type === 'list' && representation?.as === 'PartialObjectMetadata')
     throw unshaped(
       `you requested PartialObjectMetadata, but the requested object is a list (*${goTypeOf(result.resource, result.resource.listKind)})`,
     )
@@ -87,12 +90,12 @@ function textResponse(
   now: Date,
 ): MaybePromise<Response> {
   if (result.type === 'list')
-    return whenDone(chunksOf(listDocument(result, format.shape, now), format), chunks => ({
+    return whenDone(chunksOf(listDocument(result, format.representation, now), format), chunks => ({
       status: 200,
       headers: { 'content-type': format.mediaType },
       body: documentBody(chunks),
     }))
-  return whenDone(bodyAs(jsonOf(result, format.shape, now), format), body => ({
+  return whenDone(bodyAs(jsonOf(result, format.representation, now), format), body => ({
     status: result.code,
     headers: { 'content-type': format.mediaType },
     body,
@@ -100,22 +103,26 @@ function textResponse(
 }
 
 /** A list in the requested representation. */
-function listDocument({ resource, items, meta }: Extract<Result, { type: 'list' }>, shape: Shape | undefined, now: Date): ListDocument {
+function listDocument(
+  { resource, items, meta }: Extract<Result, { type: 'list' }>,
+  representation: Representation | undefined,
+  now: Date,
+): ListDocument {
   const { resourceVersion, ...more } = meta
   const metadata = { ...(resourceVersion !== undefined && { resourceVersion }), ...more } as unknown as JsonObject
-  if (shape?.as === 'Table') {
-    const options = { ...tableOptions(shape, now), isList: true }
+  if (representation?.as === 'Table') {
+    const options = { ...tableOptions(representation, now), isList: true }
     const head = tableHead(resource, metadata, options)
     // Without columns of its own an empty table has null rows, not an empty list.
     if (items.length === 0 && isPlainTable(resource)) return { head: { ...head, rows: null }, member: 'rows', items: undefined }
     return { head, member: 'rows', items: withStops(tableRows(resource, items, options), items) }
   }
-  if (shape)
+  if (representation)
     return {
-      head: { kind: 'PartialObjectMetadataList', apiVersion: shape.apiVersion, metadata },
+      head: { kind: 'PartialObjectMetadataList', apiVersion: representation.apiVersion, metadata },
       member: 'items',
       items: withStops(
-        each(items, item => metadataOnly(resource, itemBytes(item), shape.apiVersion).toString()),
+        each(items, item => metadataOnly(resource, itemBytes(item), representation.apiVersion).toString()),
         items,
       ),
     }
@@ -138,16 +145,21 @@ function chunksOf(document: ListDocument, { mediaType, pretty }: Format): MaybeP
 /** The whole response as JSON, in the requested representation. */
 function jsonOf(
   result: Exclude<Result, { type: 'watch' | 'list' | 'bytes' | 'forward' | 'session' }>,
-  shape: Shape | undefined,
+  representation: Representation | undefined,
   now: Date,
 ): Uint8Array {
   if (result.type === 'status') return Buffer.from(stringifyJson(result.status as unknown as Json))
-  if (shape === undefined) return result.json
-  if (shape.as === 'PartialObjectMetadata') return metadataOnly(result.resource, result.json, shape.apiVersion)
-  return Buffer.from(tableOf(result.resource, [result.json], singleTableMetadata(result.json), tableOptions(shape, now)))
+  if (representation === undefined) return result.json
+  if (representation.as === 'PartialObjectMetadata') return metadataOnly(result.resource, result.json, representation.apiVersion)
+  return Buffer.from(tableOf(result.resource, [result.json], singleTableMetadata(result.json), tableOptions(representation, now)))
 }
 
-const tableOptions = ({ apiVersion, includeObject }: Shape, now: Date): TableOptions => ({ apiVersion, includeObject, columns: true, now })
+const tableOptions = ({ apiVersion, includeObject }: Representation, now: Date): TableOptions => ({
+  apiVersion,
+  includeObject,
+  columns: true,
+  now,
+})
 const goTypeOf = (resource: Resource, kind: string): string =>
   resource.def.custom ? `unstructured.Unstructured${kind === resource.listKind ? 'List' : ''}` : internalType(resource, kind)
 

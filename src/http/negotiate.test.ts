@@ -32,7 +32,7 @@ const refusal = (run: () => unknown): StatusError => {
 
 test('without an Accept header the answer is JSON', () => {
   for (const accept of [undefined, '', '*/*', '*', 'application/json'])
-    assert.deepEqual(formatOf(accept), { mediaType: 'application/json', pretty: false, shape: undefined }, accept)
+    assert.deepEqual(formatOf(accept), { mediaType: 'application/json', pretty: false, representation: undefined }, accept)
 })
 
 test('of ranges, built-in kinds know only that of everything', () => {
@@ -90,10 +90,17 @@ test('nothing in common is refused with what there is', () => {
 
 test('tables and metadata are asked for by parameters, in a version that exists', () => {
   const table = 'application/json;as=Table;v=v1;g=meta.k8s.io'
-  assert.deepEqual(formatOf(`${table},application/json`).shape, { as: 'Table', apiVersion: 'meta.k8s.io/v1', includeObject: 'Metadata' })
-  assert.equal(formatOf(table, 'list', 'includeObject=Object').shape?.includeObject, 'Object')
-  assert.equal(formatOf('application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io').shape?.apiVersion, 'meta.k8s.io/v1beta1')
-  assert.equal(formatOf('application/json;as=Table;v=v9;g=meta.k8s.io, application/json').shape, undefined)
+  assert.deepEqual(formatOf(`${table},application/json`).representation, {
+    as: 'Table',
+    apiVersion: 'meta.k8s.io/v1',
+    includeObject: 'Metadata',
+  })
+  assert.equal(formatOf(table, 'list', 'includeObject=Object').representation?.includeObject, 'Object')
+  assert.equal(
+    formatOf('application/json;as=PartialObjectMetadata;v=v1beta1;g=meta.k8s.io').representation?.apiVersion,
+    'meta.k8s.io/v1beta1',
+  )
+  assert.equal(formatOf('application/json;as=Table;v=v9;g=meta.k8s.io, application/json').representation, undefined)
   assert.equal(refusal(() => formatOf('application/json;as=Nope;v=v1;g=meta.k8s.io')).code, 406)
   assert.match(
     refusal(() => formatOf(table, 'list', 'includeObject=All')).message,
@@ -150,12 +157,12 @@ test('gzip is used where it is accepted', () => {
   assert.equal(of('br'), false)
 })
 
-test('shapes are asked for in the group of the domain or in that of Kubernetes, and answered as asked', () => {
-  const shape = (group: string) => {
+test('representations are asked for in the group of the domain or in that of Kubernetes, and answered as asked', () => {
+  const representation = (group: string) => {
     const accept = `application/json;as=Table;v=v1;g=${group},application/json`
-    return negotiate(testRequest('/', { headers: { accept } }), callOf('get', ''), media('example.org')).shape?.apiVersion
+    return negotiate(testRequest('/', { headers: { accept } }), callOf('get', ''), media('example.org')).representation?.apiVersion
   }
-  assert.equal(shape('meta.example.org'), 'meta.example.org/v1')
-  assert.equal(shape('meta.k8s.io'), 'meta.k8s.io/v1')
-  assert.equal(shape('meta.other.org'), undefined)
+  assert.equal(representation('meta.example.org'), 'meta.example.org/v1')
+  assert.equal(representation('meta.k8s.io'), 'meta.k8s.io/v1')
+  assert.equal(representation('meta.other.org'), undefined)
 })

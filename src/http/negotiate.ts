@@ -13,7 +13,7 @@ import { header, type Request } from './message.ts'
 export type MediaType = 'application/json' | 'application/yaml' | typeof PROTOBUF | typeof CBOR
 
 /** Another representation of the object: a table, or metadata only. */
-export type Shape = {
+export type Representation = {
   readonly as: 'Table' | 'PartialObjectMetadata' | 'PartialObjectMetadataList'
   /** The requested version of the meta group. */
   readonly apiVersion: string
@@ -23,7 +23,7 @@ export type Shape = {
 export type Format = {
   readonly mediaType: MediaType
   readonly pretty: boolean
-  readonly shape: Shape | undefined
+  readonly representation: Representation | undefined
   /** Each event of a watch in a message of its own, for a protocol that has messages. */
   readonly messages?: boolean
 }
@@ -65,7 +65,7 @@ export function servedMedia({
 }
 
 /** The format for clients without preferences. */
-export const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, shape: undefined }
+export const PLAIN: Format = { mediaType: JSON_TYPE, pretty: false, representation: undefined }
 
 /** Media type and representation of the response to a call; throws 406 when the client accepts none that is available. */
 export function negotiate(req: Request, call: Call, media: ServedMedia): Format {
@@ -84,24 +84,24 @@ export function negotiate(req: Request, call: Call, media: ServedMedia): Format 
   for (const clause of clauses) {
     const mediaType = served.find(m => accepts(clause, m))
     if (mediaType === undefined) continue
-    const shape = shapeOf(clause.params, metaGroup)
-    if (shape === null || (clause.params.get('stream') ?? 'watch') !== 'watch') continue
-    if (mediaType === PROTOBUF && !isProtobufFor(call, shape)) continue
-    if (shape?.as === 'Table' && (mediaType === CBOR || !hasTable(call))) continue
+    const representation = representationOf(clause.params, metaGroup)
+    if (representation === null || (clause.params.get('stream') ?? 'watch') !== 'watch') continue
+    if (mediaType === PROTOBUF && !isProtobufFor(call, representation)) continue
+    if (representation?.as === 'Table' && (mediaType === CBOR || !hasTable(call))) continue
     if (call.verb === 'watch' && mediaType === 'application/yaml') throw notAcceptable(media.streamed)
-    const includeObject = shape?.as === 'Table' ? includeOf(call.query) : 'Metadata'
+    const includeObject = representation?.as === 'Table' ? includeOf(call.query) : 'Metadata'
     return {
       mediaType,
       pretty: (pretty || clause.params.get('pretty') === '1') && call.verb !== 'watch',
-      shape: shape && { ...shape, includeObject },
+      representation: representation && { ...representation, includeObject },
     }
   }
   throw notAcceptable(served)
 }
 
 /** Tables have no protobuf encoding; metadata always has, and objects if their kind is built in. */
-const isProtobufFor = (call: Call, shape: Pick<Shape, 'as'> | undefined) =>
-  shape === undefined ? speaksProtobuf(call) : shape.as !== 'Table'
+const isProtobufFor = (call: Call, representation: Pick<Representation, 'as'> | undefined) =>
+  representation === undefined ? speaksProtobuf(call) : representation.as !== 'Table'
 
 /** Objects that are created and not stored, such as a review or a binding, are no rows of a table. */
 const hasTable = ({ resource: { def }, subresource }: Call): boolean =>
@@ -172,7 +172,10 @@ function nothingAvailable(call: Call, { served, streamed }: ServedMedia): Status
 }
 
 /** The representation that a clause requests; undefined for the object itself, null for an unknown one. */
-function shapeOf(params: ReadonlyMap<string, string>, metaGroup: string): Pick<Shape, 'as' | 'apiVersion'> | undefined | null {
+function representationOf(
+  params: ReadonlyMap<string, string>,
+  metaGroup: string,
+): Pick<Representation, 'as' | 'apiVersion'> | undefined | null {
   const as = params.get('as')
   const version = params.get('v')
   if (as === undefined && version === undefined && !params.has('g')) return undefined
@@ -183,7 +186,7 @@ function shapeOf(params: ReadonlyMap<string, string>, metaGroup: string): Pick<S
   return { as, apiVersion: `${group}/${version}` }
 }
 
-function includeOf(query: URLSearchParams): Shape['includeObject'] {
+function includeOf(query: URLSearchParams): Representation['includeObject'] {
   const value = query.get('includeObject') ?? ''
   if (value === '') return 'Metadata'
   if (value === 'None' || value === 'Metadata' || value === 'Object') return value

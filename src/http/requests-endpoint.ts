@@ -86,17 +86,17 @@ export function requestsEndpoints(parts: RequestsParts): EndpointRule[] {
 
 const describe = async () => (await import('./documents/requests-api.ts')).REQUESTS_API
 
-type Wanted = { readonly number: number; readonly auditID: string }
+type BodyQuery = { readonly number: number; readonly auditID: string }
 
 function bodiesEndpoint({ requests, others, authorizer }: RequestsParts): EndpointRule {
   const { bodies } = requests
   // A look at one process starts recording in all.
-  const own = (wanted: Wanted): RecordedBodies | undefined => {
+  const own = (wanted: BodyQuery): RecordedBodies | undefined => {
     requests.look()
     bodies.look()
     return bodies.find(wanted.number, wanted.auditID)
   }
-  others?.answer(BODIES, wanted => JSON.stringify(own(JSON.parse(wanted) as Wanted) ?? null))
+  others?.answer(BODIES, wanted => JSON.stringify(own(JSON.parse(wanted) as BodyQuery) ?? null))
   return {
     path: BODIES_PATH,
     hidden: true,

@@ -87,7 +87,7 @@ test('events in CBOR are data items of their own, the error too, and each is enc
   const event = eventOf('ADDED', 'a')
   const { headers, body } = watchResponse(finite([event], expired('too old resource version: 1 (5)')), {
     mediaType: CBOR,
-    shape: undefined,
+    representation: undefined,
   })
   assert.equal(headers['content-type'], 'application/cbor-seq')
   const outlet = new PassThrough()

@@ -14,11 +14,16 @@ import { cborEvent, cborFrame } from './encode-cbor.ts'
 import { protobufFrame } from './encode-protobuf.ts'
 import { protobufStatusOf, statusOf } from './error.ts'
 import type { EventObserver, Outlet, Response } from './message.ts'
-import type { Format, Shape } from './negotiate.ts'
+import type { Format, Representation } from './negotiate.ts'
 
 /** The response to a watch. */
-export function watchResponse(stream: WatchStream, { mediaType, shape, messages }: Omit<Format, 'pretty'>): Response {
-  const plain = mediaType === PROTOBUF ? protobufEncoding(shape) : mediaType === CBOR ? cborEncoding(shape) : jsonEncoding(shape)
+export function watchResponse(stream: WatchStream, { mediaType, representation, messages }: Omit<Format, 'pretty'>): Response {
+  const plain =
+    mediaType === PROTOBUF
+      ? protobufEncoding(representation)
+      : mediaType === CBOR
+        ? cborEncoding(representation)
+        : jsonEncoding(representation)
   const encoding = messages ? messageEncoding(plain) : plain
   return {
     status: 200,
@@ -131,53 +136,53 @@ function messageEncoding({ lengthBytes, event, error, ...encoding }: WatchEncodi
   return { ...encoding, messages: true, lengthBytes: 0, event: e => withoutLength(event(e)), error: status => withoutLength(error(status)) }
 }
 
-function protobufEncoding(shape: Shape | undefined): WatchEncoding {
-  const key = shape === undefined ? 'protobuf' : `protobuf metadata ${shape.apiVersion}`
+function protobufEncoding(representation: Representation | undefined): WatchEncoding {
+  const key = representation === undefined ? 'protobuf' : `protobuf metadata ${representation.apiVersion}`
   return {
     mediaType: PROTOBUF_STREAM,
     lengthBytes: 4,
-    event: event => event.encoded(key, e => protobufFrame(e, shape)),
+    event: event => event.encoded(key, e => protobufFrame(e, representation)),
     error: status => watchFrame('ERROR', protobufStatusOf(status)),
   }
 }
 
 /** Data items one after the other, which need no separators. */
-function cborEncoding(shape: Shape | undefined): WatchEncoding {
-  const key = shape === undefined ? 'cbor' : `cbor metadata ${shape.apiVersion}`
+function cborEncoding(representation: Representation | undefined): WatchEncoding {
+  const key = representation === undefined ? 'cbor' : `cbor metadata ${representation.apiVersion}`
   return {
     mediaType: CBOR_SEQUENCE,
     lengthBytes: 0,
-    event: event => event.encoded(key, e => cborEvent(e, shape)),
+    event: event => event.encoded(key, e => cborEvent(e, representation)),
     error: status => cborFrame('ERROR', encodeCbor(status)),
   }
 }
 
-function jsonEncoding(shape: Shape | undefined): WatchEncoding {
+function jsonEncoding(representation: Representation | undefined): WatchEncoding {
   return {
     mediaType: 'application/json',
     lengthBytes: 0,
-    event: lineEncoder(shape),
+    event: lineEncoder(representation),
     error: status => lineOf('ERROR', Buffer.from(stringifyJson(status))),
   }
 }
 
 /** The first event of a table includes the columns, so it is encoded separately. */
-function lineEncoder(shape: Shape | undefined): Encoder {
-  if (shape === undefined) return event => event.encoded('json', e => lineOf(e.type, e.json))
-  if (shape.as !== 'Table') {
-    const key = `metadata ${shape.apiVersion}`
-    return event => event.encoded(key, e => lineOf(e.type, metadataOnly(e.resource, e.json, shape.apiVersion)))
+function lineEncoder(representation: Representation | undefined): Encoder {
+  if (representation === undefined) return event => event.encoded('json', e => lineOf(e.type, e.json))
+  if (representation.as !== 'Table') {
+    const key = `metadata ${representation.apiVersion}`
+    return event => event.encoded(key, e => lineOf(e.type, metadataOnly(e.resource, e.json, representation.apiVersion)))
   }
-  const key = `table ${shape.apiVersion} ${shape.includeObject}`
+  const key = `table ${representation.apiVersion} ${representation.includeObject}`
   let columns = true
   return event => {
     const withColumns = columns
     columns = false
-    return event.encoded(withColumns ? `${key} columns` : key, e => tableLine(e, shape, withColumns))
+    return event.encoded(withColumns ? `${key} columns` : key, e => tableLine(e, representation, withColumns))
   }
 }
 
-function tableLine({ type, resource, json }: WatchEvent, { apiVersion, includeObject }: Shape, columns: boolean): Buffer {
+function tableLine({ type, resource, json }: WatchEvent, { apiVersion, includeObject }: Representation, columns: boolean): Buffer {
   // An annotation marks the end of the initial objects, also for tables without objects.
   const shown = includeObject === 'None' && type === 'BOOKMARK' && Buffer.from(json).includes(INITIAL_END) ? 'Metadata' : includeObject
   const options = { apiVersion, includeObject: shown, columns, now: new Date(wallMs()) }

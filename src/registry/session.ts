@@ -8,12 +8,12 @@ export type Session =
 export type CommandSession = {
   readonly type: 'command'
   /** The streams that the client asks for. */
-  readonly wanted: WantedStreams
+  readonly wanted: RequestedStreams
   /** Runs the command to its end. It ends everything that it has started when the signal aborts. Never rejects. */
   readonly run: (streams: CommandStreams) => Promise<CommandEnd>
 }
 
-export type WantedStreams = { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean; readonly tty: boolean }
+export type RequestedStreams = { readonly stdin: boolean; readonly stdout: boolean; readonly stderr: boolean; readonly tty: boolean }
 
 export type CommandStreams = {
   /** Undefined if the client sends no input. */

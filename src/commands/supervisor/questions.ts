@@ -5,7 +5,7 @@ import type { ServerProcess } from './server-process.ts'
 /** A process that takes longer is held up, as a server that does not answer its probes. */
 const ANSWER_MS = 2_000
 
-type Asked = {
+type PendingQuestion = {
   readonly by: ServerProcess
   /** The number that the asking process gave it. */
   readonly id: number
@@ -15,7 +15,7 @@ type Asked = {
 }
 
 export class Questions {
-  readonly #asked = new Map<number, Asked>()
+  readonly #asked = new Map<number, PendingQuestion>()
   #count = 0
   /** The metrics that each process has counted, as it said last. */
   readonly #counted = new Map<ServerProcess, string>()

@@ -10,7 +10,7 @@ import { defineController, watch } from '../controller.ts'
 import { podsOf, selectsPods, TRIGGER_TIME, TriggerTimes, watchServingPods } from '../endpoints/service-pods.ts'
 import { hintsEnabled } from './hints.ts'
 import { reconcileSlices } from './reconcile.ts'
-import { managedSlices, type WantedSlice } from './slices.ts'
+import { managedSlices, type SliceContent } from './slices.ts'
 import { watchSlices, writeSlices } from './writing.ts'
 import { isNodeReady, ZONE, zoneRatiosOf } from './zones.ts'
 
@@ -76,7 +76,7 @@ export const endpointSliceController = defineController({
   },
 })
 
-function withTime(slice: WantedSlice, time: string | undefined): WantedSlice {
+function withTime(slice: SliceContent, time: string | undefined): SliceContent {
   const { [TRIGGER_TIME]: _, ...others } = slice.metadata.annotations ?? {}
   return { ...slice, metadata: { ...slice.metadata, annotations: { ...others, ...(time && { [TRIGGER_TIME]: time }) } } }
 }

@@ -1,7 +1,7 @@
 /** Hints in EndpointSlices: which zones or nodes should use an endpoint, by the Service's traffic distribution or spread over zones by CPU. */
 import type { Notice } from '../../client/event-recorder.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
-import type { AddressType, Endpoint, Slice, SlicePlan, WantedSlice } from './slices.ts'
+import type { AddressType, Endpoint, Slice, SliceContent, SlicePlan } from './slices.ts'
 
 /** The share of the cluster's CPU that each zone has. */
 export type ZoneRatios = ReadonlyMap<string, number>
@@ -63,7 +63,7 @@ export function zoneHints(
     count(receiving, to, -1)
     return withHint(endpoint, forZone(to))
   }
-  const mapped = (slices: readonly WantedSlice[]) => slices.map(slice => ({ ...slice, endpoints: (slice.endpoints ?? []).map(moved) }))
+  const mapped = (slices: readonly SliceContent[]) => slices.map(slice => ({ ...slice, endpoints: (slice.endpoints ?? []).map(moved) }))
   if (allocated.size === 0) return disabled('No hints allocated for zones')
   const enabled = {
     type: 'Normal',
@@ -145,7 +145,7 @@ function withHint(endpoint: Endpoint, hints: Endpoint['hints'] | undefined): End
 
 /** Changes the endpoints of all slices; unchanged slices whose endpoints change are to be updated. */
 function mapEndpoints(plan: SlicePlan, unchanged: readonly Slice[], change: (endpoint: Endpoint) => Endpoint): SlicePlan {
-  const mapped = <S extends WantedSlice>(slice: S): S => ({ ...slice, endpoints: (slice.endpoints ?? []).map(change) })
+  const mapped = <S extends SliceContent>(slice: S): S => ({ ...slice, endpoints: (slice.endpoints ?? []).map(change) })
   const further = unchanged.filter(slice =>
     (slice.endpoints ?? []).some(each => JSON.stringify(each.hints) !== JSON.stringify(change(each).hints)),
   )

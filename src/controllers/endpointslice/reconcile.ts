@@ -19,11 +19,11 @@ import {
   recycle,
   SERVICE_NAME,
   type Slice,
+  type SliceContent,
   type SlicePlan,
   saysTheSame,
   slicesByPorts,
   sortedPorts,
-  type WantedSlice,
 } from './slices.ts'
 
 /** How many endpoints a slice holds. */
@@ -51,8 +51,8 @@ export type SliceDecision = SlicePlan & {
 export function reconcileSlices(state: SliceState): SliceDecision {
   const types = addressTypesOf(state.service)
   const decision = { create: [], update: [], remove: [], events: [], waiting: [] } as {
-    create: WantedSlice[]
-    update: WantedSlice[]
+    create: SliceContent[]
+    update: SliceContent[]
     remove: Slice[]
     events: Notice[]
     waiting: [string, string][]
@@ -153,10 +153,10 @@ function fillSlices(
   plan: SlicePlan,
   existing: readonly Slice[],
   endpoints: ReadonlyMap<string, Endpoint>,
-  { labels, empty }: { labels: Record<string, string>; empty: () => WantedSlice },
+  { labels, empty }: { labels: Record<string, string>; empty: () => SliceContent },
 ): void {
   const left = new Map(endpoints)
-  const changed: WantedSlice[] = []
+  const changed: SliceContent[] = []
   const unchanged: Slice[] = []
   for (const slice of existing) {
     let isChanged = false
@@ -175,7 +175,7 @@ function fillSlices(
     } else if (!deepEqual(slice.metadata.labels ?? {}, labels)) changed.push({ ...slice, metadata: { ...slice.metadata, labels } })
     else unchanged.push(slice)
   }
-  const fill = (slice: WantedSlice) => {
+  const fill = (slice: SliceContent) => {
     const added: Endpoint[] = []
     for (const [identity, endpoint] of left) {
       if ((slice.endpoints ?? []).length + added.length >= PER_SLICE) break
@@ -227,7 +227,7 @@ function labelsOf({ metadata, ...service }: Service, manager: string): Record<st
   }
 }
 
-const isPlaceholder = (slice: Slice, wanted: WantedSlice): boolean =>
+const isPlaceholder = (slice: Slice, wanted: SliceContent): boolean =>
   (slice.endpoints ?? []).length === 0 &&
   (slice.ports ?? []).length === 0 &&
   deepEqual(slice.metadata.labels ?? {}, wanted.metadata.labels ?? {}) &&

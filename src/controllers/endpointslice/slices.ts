@@ -11,10 +11,10 @@ export type EndpointPort = NonNullable<Slice['ports']>[number]
 export type AddressType = 'IPv4' | 'IPv6'
 
 /** A slice that is to be written: without a name it is a new one. */
-export type WantedSlice = Pick<Slice, 'metadata' | 'addressType' | 'endpoints' | 'ports'>
+export type SliceContent = Pick<Slice, 'metadata' | 'addressType' | 'endpoints' | 'ports'>
 
 /** The writes that bring the slices up to date. */
-export type SlicePlan = { readonly create: WantedSlice[]; readonly update: WantedSlice[]; readonly remove: Slice[] }
+export type SlicePlan = { readonly create: SliceContent[]; readonly update: SliceContent[]; readonly remove: Slice[] }
 
 export const SERVICE_NAME = 'kubernetes.io/service-name'
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by'
@@ -63,7 +63,7 @@ export function newSlice(
   owner: Envelope,
   kind: string,
   { addressType, ports, labels }: { addressType: AddressType; ports: EndpointPort[]; labels: Record<string, string> },
-): WantedSlice {
+): SliceContent {
   const { namespace = '', name = '', uid = '' } = owner.metadata
   const prefix = `${name}-`
   return {
@@ -102,4 +102,4 @@ export function recycle({ create, update, remove }: SlicePlan, isReusable: (slic
 }
 
 /** The draft of a slice for the client: without a name it is created. */
-export const draftOf = (slice: WantedSlice): Draft<Slice> => slice as Draft<Slice>
+export const draftOf = (slice: SliceContent): Draft<Slice> => slice as Draft<Slice>

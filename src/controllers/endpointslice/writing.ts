@@ -4,7 +4,7 @@ import { queueKey } from '../../client/change.ts'
 import type { ResourceClient } from '../../client/client.ts'
 import { EndpointSlice } from '../../kinds/discovery/endpointslice.ts'
 import { type Watch, watch } from '../controller.ts'
-import { draftOf, MANAGED_BY, SERVICE_NAME, type Slice, type SlicePlan, type WantedSlice } from './slices.ts'
+import { draftOf, MANAGED_BY, SERVICE_NAME, type Slice, type SliceContent, type SlicePlan } from './slices.ts'
 
 /** Turns changes of a manager's slices into the keys of their services: what others change is put right. */
 export const watchSlices = (manager: string): Watch =>
@@ -19,7 +19,7 @@ export const watchSlices = (manager: string): Watch =>
 export async function writeSlices(
   slices: ResourceClient<Slice>,
   { create, update, remove }: SlicePlan,
-  { mayCreate, change = slice => slice }: { readonly mayCreate: boolean; readonly change?: (slice: WantedSlice) => WantedSlice },
+  { mayCreate, change = slice => slice }: { readonly mayCreate: boolean; readonly change?: (slice: SliceContent) => SliceContent },
 ): Promise<void> {
   if (mayCreate) for (const slice of create) await slices.create(draftOf(change(slice)))
   for (const slice of update) await slices.update(change(slice) as Slice)

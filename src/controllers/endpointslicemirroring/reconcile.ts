@@ -16,11 +16,11 @@ import {
   recycle,
   SERVICE_NAME,
   type Slice,
+  type SliceContent,
   type SlicePlan,
   saysTheSame,
   slicesByPorts,
   sortedPorts,
-  type WantedSlice,
 } from '../endpointslice/slices.ts'
 
 /** How many addresses of a subset are mirrored. */
@@ -131,7 +131,7 @@ function annotationsOf({ metadata }: Endpoints): Record<string, string> {
   return annotations
 }
 
-function named({ metadata: { generateName: _, ...metadata }, ...slice }: WantedSlice, name: string): WantedSlice {
+function named({ metadata: { generateName: _, ...metadata }, ...slice }: SliceContent, name: string): SliceContent {
   return { ...slice, metadata: { ...metadata, name } }
 }
 

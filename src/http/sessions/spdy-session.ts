@@ -1,7 +1,7 @@
 /** Sessions with containers over SPDY, as kubelets serve them: one stream for each purpose, which its headers name. */
 import { type Duplex, Writable } from 'node:stream'
 import { LIMITS } from '../../lib/limits.ts'
-import type { CommandSession, PortSession, WantedStreams } from '../../registry/session.ts'
+import type { CommandSession, PortSession, RequestedStreams } from '../../registry/session.ts'
 import { SpdyConnection, type SpdyStream } from '../../transport/spdy/connection.ts'
 import { plainStatusText, statusText } from './command-status.ts'
 import { Resizes } from './resizes.ts'
@@ -52,7 +52,7 @@ export function runOverSpdy(socket: Duplex, head: Uint8Array, { session, protoco
   }
 }
 
-function namesOf({ stdin, stdout, stderr }: WantedStreams, hasResize: boolean): string[] {
+function namesOf({ stdin, stdout, stderr }: RequestedStreams, hasResize: boolean): string[] {
   return [
     'error',
     ...(stdin ? ['stdin'] : []),

@@ -25,6 +25,7 @@ import { PodSpec, PodTemplateSpec } from '../rules/pod/spec.ts'
 import { validatePodTemplateSpec } from '../rules/pod/spec-rules.ts'
 import { validateNonNegative, validateQualifiedName } from '../rules/text-rules.ts'
 import { countIndexes } from './indexes.ts'
+import type { Job } from './job.ts'
 import { validateScheduling } from './job-scheduling.ts'
 import {
   type FailureRule,
@@ -37,7 +38,6 @@ import {
   type SuccessRule,
 } from './job-shapes.ts'
 
-export type Job = { metadata: ObjectMeta; spec: JobSpec; status: JobStatus }
 type Gate = (name: string) => boolean
 export type JobWrite = { readonly old: JobSpec | undefined; readonly gate: Gate }
 

@@ -3,14 +3,14 @@ import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { humanDuration, millisecondsAt } from '../../lib/time.ts'
 import { age, type CellContext } from '../../schema/columns.ts'
-import { defineKind, type ObjectOf } from '../../schema/kind.ts'
+import { defineKind, type KObject } from '../../schema/kind.ts'
 import { duplicate, type FieldError, invalid, invalidUnshown, type Ref, refTo, required, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
 import { dropDisabledTemplateFields } from '../rules/pod/features.ts'
 import { validateNonNegative } from '../rules/text-rules.ts'
 import { containersColumn, imagesColumn, selectorCell, warnAboutName, warnAboutTemplate } from '../rules/workload.ts'
 import { countIndexes, sharedIndex } from './indexes.ts'
-import { CONTROLLER_UID_LABELS, hasCondition, JOB_NAME_LABELS, type Job as JobObject, validateJob } from './job-rules.ts'
+import { CONTROLLER_UID_LABELS, hasCondition, JOB_NAME_LABELS, validateJob } from './job-rules.ts'
 import { defaultJobSpec, JobSpec, JobStatus } from './job-shapes.ts'
 
 export const Job = defineKind({
@@ -77,7 +77,7 @@ export const Job = defineKind({
 })
 
 /** An object of the kind Job. */
-export type Job = ObjectOf<typeof Job>
+export type Job = KObject<JobSpec, JobStatus>
 
 /** Drops fields of disabled features, unless they are stored already. */
 export function dropDisabledJobFields(spec: JobSpec, old: JobSpec | undefined, { gate }: RequestContext): void {
@@ -94,13 +94,13 @@ export function* warnAboutJob(spec: JobSpec, at: Ref<JobSpec>, path: string): It
 }
 
 /** A job without labels has those of its pods: the same object, so that it also gets the labels of the generated selector. */
-function labelLikeTemplate({ metadata, spec }: JobObject): void {
+function labelLikeTemplate({ metadata, spec }: Job): void {
   const { labels } = spec.template.metadata
   if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = labels
 }
 
 /** A selector that matches exactly the pods of this job, and the labels it matches. */
-function makeSelector({ metadata: { name = '', uid = '' }, spec }: JobObject): void {
+function makeSelector({ metadata: { name = '', uid = '' }, spec }: Job): void {
   const labels = (spec.template.metadata.labels ??= {})
   for (const label of JOB_NAME_LABELS) labels[label] ??= name
   for (const label of CONTROLLER_UID_LABELS) labels[label] ??= uid
@@ -109,26 +109,26 @@ function makeSelector({ metadata: { name = '', uid = '' }, spec }: JobObject): v
   spec.selector.matchLabels[CONTROLLER_UID_LABELS[1]] ??= uid
 }
 
-function statusWord({ metadata, status }: JobObject): string {
+function statusWord({ metadata, status }: Job): string {
   if (hasCondition(status, 'Complete')) return 'Complete'
   if (hasCondition(status, 'Failed')) return 'Failed'
   if (metadata.deletionTimestamp) return 'Terminating'
   return ['Suspended', 'FailureTarget', 'SuccessCriteriaMet'].find(type => hasCondition(status, type)) ?? 'Running'
 }
 
-function completions({ spec, status: { succeeded = 0 } }: JobObject): string {
+function completions({ spec, status: { succeeded = 0 } }: Job): string {
   if (spec.completions !== undefined) return `${succeeded}/${spec.completions}`
   return (spec.parallelism ?? 0) > 1 ? `${succeeded}/1 of ${spec.parallelism}` : `${succeeded}/1`
 }
 
-function duration({ status: { startTime, completionTime } }: JobObject, { now }: CellContext): string {
+function duration({ status: { startTime, completionTime } }: Job, { now }: CellContext): string {
   if (!startTime) return ''
   const end = completionTime ? millisecondsAt(completionTime) : now.getTime()
   return humanDuration(end - millisecondsAt(startTime))
 }
 
 /** Rules for a status; most apply only when their fields have changed, so that stored values remain valid. */
-function* validateJobStatus(job: JobObject, old: JobObject, at: Ref<JobStatus>): Iterable<FieldError> {
+function* validateJobStatus(job: Job, old: Job, at: Ref<JobStatus>): Iterable<FieldError> {
   const change: Change = { job, old, at, ...factsOf(job.status), was: factsOf(old.status) }
   yield* validateCounts(job.status, at)
   yield* validateEnd(change)
@@ -145,7 +145,7 @@ type Facts = {
   readonly succeeding: boolean
   readonly finished: boolean
 }
-type Change = Facts & { readonly job: JobObject; readonly old: JobObject; readonly at: Ref<JobStatus>; readonly was: Facts }
+type Change = Facts & { readonly job: Job; readonly old: Job; readonly at: Ref<JobStatus>; readonly was: Facts }
 
 function factsOf(status: JobStatus): Facts {
   const [complete, failed] = [hasCondition(status, 'Complete'), hasCondition(status, 'Failed')]

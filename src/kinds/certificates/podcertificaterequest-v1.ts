@@ -1,5 +1,5 @@
 /** PodCertificateRequest in v1, which shows the key only as a PKCS #10 request. A key that was shown otherwise is absent in this version. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { message } from '../../schema/types.ts'
 import { PodCertificateRequest, PodCertificateRequestStatus, REQUEST_FIELDS, SUBJECT_FIELDS } from './podcertificaterequest.ts'
 
@@ -25,3 +25,6 @@ export const PodCertificateRequestV1 = defineKind({
     },
   },
 })
+
+/** An object of the kind PodCertificateRequestV1. */
+export type PodCertificateRequestV1 = ObjectOf<typeof PodCertificateRequestV1>

@@ -1,5 +1,5 @@
 /** ResourceClaim in v1beta1, whose requests have no part of their own for exact ones. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import type { Ref } from '../../schema/refs.ts'
 import { ResourceClaimStatus } from './allocation-shapes.ts'
 import { ResourceClaimSpec, servedPath, servedSpec, storedSpec } from './claim-shapes-v1beta1.ts'
@@ -23,3 +23,6 @@ export const ResourceClaimV1beta1 = defineKind({
     validate: (o: ResourceClaim, at: Ref<ResourceClaim>, ctx) => validateClaim(o, at, { ...ctx, servedPath }),
   },
 })
+
+/** An object of the kind ResourceClaimV1beta1. */
+export type ResourceClaimV1beta1 = ObjectOf<typeof ResourceClaimV1beta1>

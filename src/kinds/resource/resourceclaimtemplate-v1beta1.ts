@@ -1,5 +1,5 @@
 /** ResourceClaimTemplate in v1beta1, whose requests have no part of their own for exact ones. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { ObjectMeta } from '../../schema/object-meta.ts'
 import type { Ref } from '../../schema/refs.ts'
 import { message } from '../../schema/types.ts'
@@ -28,3 +28,6 @@ export const ResourceClaimTemplateV1beta1 = defineKind({
     validate: (o: ResourceClaimTemplate, at: Ref<ResourceClaimTemplate>, ctx) => validateTemplate(o, at, { ...ctx, servedPath }),
   },
 })
+
+/** An object of the kind ResourceClaimTemplateV1beta1. */
+export type ResourceClaimTemplateV1beta1 = ObjectOf<typeof ResourceClaimTemplateV1beta1>

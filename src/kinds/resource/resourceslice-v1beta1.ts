@@ -1,5 +1,5 @@
 /** ResourceSlice in v1beta1, where the properties of a device are one level deeper. */
-import { defineKind } from '../../schema/kind.ts'
+import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { atomic, bool, message, type Static, set, string } from '../../schema/types.ts'
 import { NodeSelector } from '../rules/pod/scheduling/node-selector.ts'
 import { stampTaint } from './device-taint.ts'
@@ -63,6 +63,9 @@ export const ResourceSliceV1beta1 = defineKind({
     },
   },
 })
+
+/** An object of the kind ResourceSliceV1beta1. */
+export type ResourceSliceV1beta1 = ObjectOf<typeof ResourceSliceV1beta1>
 
 const storedDevice = ({ name, basic }: Device): StoredDevice => ({ name, ...basic })
 const servedDevice = ({ name, ...basic }: StoredDevice): Device => ({ name, basic })

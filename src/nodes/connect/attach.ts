@@ -1,6 +1,6 @@
 /** Attaching to a simulated container: to its output, and to its shell if it is one that reads input. */
 import { containersOf } from '../../kinds/rules/pod/containers/container.ts'
-import type { CommandEnd, CommandStreams, Session, WantedStreams } from '../../registry/session.ts'
+import type { CommandEnd, CommandStreams, RequestedStreams, Session } from '../../registry/session.ts'
 import { type ExecParts, isInteractive, runShell } from './exec.ts'
 
 export type AttachParts = ExecParts & {
@@ -9,7 +9,7 @@ export type AttachParts = ExecParts & {
 }
 
 /** As at a kubelet, the container decides whether there is a terminal. */
-export function attachSession(asked: WantedStreams, parts: AttachParts): Session {
+export function attachSession(asked: RequestedStreams, parts: AttachParts): Session {
   const { container, to } = parts
   const tty = container.tty === true
   const wanted = { ...asked, stdin: asked.stdin && container.stdin === true, tty }

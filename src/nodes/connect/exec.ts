@@ -3,7 +3,7 @@ import type { Readable, Writable } from 'node:stream'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import type { CommandEnd, CommandStreams, Session, WantedStreams } from '../../registry/session.ts'
+import type { CommandEnd, CommandStreams, RequestedStreams, Session } from '../../registry/session.ts'
 import { CANNOT_EXECUTE, type ExecResult } from '../container/shell.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
 import { isShell } from '../script/command.ts'
@@ -21,7 +21,7 @@ export type ExecParts = {
 }
 
 /** The streams that a query asks for; undefined when it asks for none. As at a kubelet, a terminal has no stream for errors. */
-export function wantedStreams(query: URLSearchParams): WantedStreams | undefined {
+export function requestedStreams(query: URLSearchParams): RequestedStreams | undefined {
   const isTrue = (name: string) => {
     const text = query.get(name)
     return text !== null && text !== '0' && text.toLowerCase() !== 'false'
@@ -33,7 +33,7 @@ export function wantedStreams(query: URLSearchParams): WantedStreams | undefined
 
 export const NO_STREAMS: Session = { type: 'refused', code: 400, message: 'you must specify at least 1 of stdin, stdout, stderr' }
 
-export function execSession(command: readonly string[], wanted: WantedStreams, parts: ExecParts): Session {
+export function execSession(command: readonly string[], wanted: RequestedStreams, parts: ExecParts): Session {
   return {
     type: 'command',
     wanted,
@@ -55,7 +55,7 @@ async function guarded(run: () => Promise<CommandEnd>): Promise<CommandEnd> {
   }
 }
 
-type Once = { readonly wanted: WantedStreams; readonly parts: ExecParts }
+type Once = { readonly wanted: RequestedStreams; readonly parts: ExecParts }
 
 async function runOnce(command: readonly string[], streams: CommandStreams, { wanted, parts }: Once): Promise<CommandEnd> {
   const { stdin } = streams
@@ -95,7 +95,7 @@ async function allOf(input: Readable): Promise<string | undefined> {
 }
 
 /** Runs one line of input after the other. With a terminal it shows a prompt. */
-export async function runShell(streams: CommandStreams, wanted: WantedStreams, parts: ExecParts): Promise<CommandEnd> {
+export async function runShell(streams: CommandStreams, wanted: RequestedStreams, parts: ExecParts): Promise<CommandEnd> {
   const { stdin, stdout, signal } = streams
   if (!stdin) return endOf(['sh'], 0)
   const execution = new Execution(parts)
@@ -162,7 +162,7 @@ function elapsedIn(pod: Pod, now: number): Map<string, number> {
 }
 
 /** At a terminal, lines end with a carriage return, too, and errors are shown among the rest. */
-async function show({ outputs }: ExecResult, { stdout, stderr }: CommandStreams, { tty }: WantedStreams): Promise<void> {
+async function show({ outputs }: ExecResult, { stdout, stderr }: CommandStreams, { tty }: RequestedStreams): Promise<void> {
   for (const { isError, text } of outputs) await written(isError && !tty ? stderr : stdout, tty ? text.replaceAll('\n', '\r\n') : text)
 }
 

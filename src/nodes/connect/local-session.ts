@@ -5,7 +5,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { messageOf } from '../../lib/error-message.ts'
-import type { CommandEnd, CommandStreams, Session, WantedStreams } from '../../registry/session.ts'
+import type { CommandEnd, CommandStreams, RequestedStreams, Session } from '../../registry/session.ts'
 import type { LivePods } from '../process/live-pods.ts'
 import { signalGroup } from '../process/local-process.ts'
 import { exitCodeOfChild, startCommand } from '../process/run-command.ts'
@@ -16,7 +16,7 @@ type Run = NonNullable<ReturnType<LivePods['run']>>
 
 export function execInProcess(
   command: readonly string[],
-  wanted: WantedStreams,
+  wanted: RequestedStreams,
   { live, run }: { readonly live: LivePods; readonly run: Run },
 ): Session {
   return {
@@ -37,7 +37,7 @@ export function execInProcess(
   }
 }
 
-type Command = { readonly command: readonly string[]; readonly wanted: WantedStreams }
+type Command = { readonly command: readonly string[]; readonly wanted: RequestedStreams }
 
 /** Connects a command with a client until it ends. Rejects when it cannot be started. */
 function connected(child: ChildProcess, streams: CommandStreams, { command, wanted }: Command): Promise<CommandEnd> {
@@ -78,7 +78,12 @@ async function copy(from: Readable, to: Writable, isTerminal: boolean): Promise<
   }
 }
 
-type Feeding = { readonly wanted: WantedStreams; readonly stdout: Writable; readonly interrupt: () => void; readonly keepsOpen?: boolean }
+type Feeding = {
+  readonly wanted: RequestedStreams
+  readonly stdout: Writable
+  readonly interrupt: () => void
+  readonly keepsOpen?: boolean
+}
 
 /** Passes input on; lines that are typed at a terminal are echoed. */
 async function feed(from: Readable, to: Writable, { wanted, stdout, interrupt, keepsOpen = false }: Feeding): Promise<void> {
@@ -106,7 +111,7 @@ const drained = (stream: Writable): Promise<void> =>
   })
 
 /** Shows what a process writes from now on, and passes input on to it if it has one. */
-export function attachProcess(asked: WantedStreams, { container, process }: Run): Session {
+export function attachProcess(asked: RequestedStreams, { container, process }: Run): Session {
   const tty = container.tty === true
   const wanted = { ...asked, stdin: asked.stdin && container.stdin === true, tty }
   return {

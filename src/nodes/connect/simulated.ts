@@ -20,7 +20,7 @@ import type { LivePods } from '../process/live-pods.ts'
 import type { CommandRuns, PodToRun } from '../script/command-runs.ts'
 import { annotatedScript, scriptOfRun } from '../script/script.ts'
 import { attachSession } from './attach.ts'
-import { execSession, NO_STREAMS, wantedStreams } from './exec.ts'
+import { execSession, NO_STREAMS, requestedStreams } from './exec.ts'
 import { proxyToPod } from './kubelet.ts'
 import { kubeletAnswer } from './kubelet-endpoints.ts'
 import { attachProcess, execInProcess } from './local-session.ts'
@@ -152,7 +152,7 @@ function commandSession({ client, runs, live, signal }: SimulatedParts, { pod, c
       call.subresource === 'exec' ? `container not found (${goQuote(name)})` : `container ${name} not found in pod ${podName}_${namespace}`
     return { type: 'refused', code: 500, message: about }
   }
-  const wanted = wantedStreams(call.query)
+  const wanted = requestedStreams(call.query)
   if (!wanted) return NO_STREAMS
   const command = call.query.getAll('command')
   if (live.localImage(container)) {

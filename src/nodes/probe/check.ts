@@ -124,9 +124,9 @@ class Late extends Error {}
 const LATE = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
 
 type Answer = { readonly code: number; readonly location: string | undefined }
-type Asked = { readonly action: HTTPGetAction; readonly to: Destination; readonly parts: HttpParts }
+type ProbeCall = { readonly action: HTTPGetAction; readonly to: Destination; readonly parts: HttpParts }
 
-function ask(url: URL, { action, to, parts }: Asked): Promise<Answer> {
+function ask(url: URL, { action, to, parts }: ProbeCall): Promise<Answer> {
   const given = new Map((action.httpHeaders ?? []).map(({ name, value }) => [name.toLowerCase(), value]))
   const headers = {
     'user-agent': given.get('user-agent') ?? `kube-probe/${parts.version}`,

@@ -1,18 +1,15 @@
 /** The life of volumes that the driver provisions: created for a claim, deleted after its release. */
 import type { Notice } from '../../client/event-recorder.ts'
 import { annotationOf, type Claim, PROVISIONED_BY, SELECTED_NODE, type Volume } from '../../kinds/rules/persistent-volume/binding.ts'
+import type { StorageClass } from '../../kinds/storage/storageclass.ts'
+import type { VolumeAttributesClass } from '../../kinds/storage/volumeattributesclass.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { DRIVER, PROVISIONER_FINALIZER } from './driver.ts'
 
 const PROVISIONER = 'volume.kubernetes.io/storage-provisioner'
 
-export type ClassObject = {
-  readonly metadata: { readonly name?: string }
-  readonly reclaimPolicy: string
-  readonly volumeBindingMode: string
-  readonly mountOptions?: readonly string[]
-}
-export type AttributesClass = { readonly driverName: string }
+/** The fields of a VolumeAttributesClass that provisioning and resizing read. */
+export type AttributesClass = Pick<VolumeAttributesClass, 'driverName'>
 
 export type ProvisionStep =
   /** The volume of the claim, which may exist already. */
@@ -21,8 +18,11 @@ export type ProvisionStep =
   /** The selected node is gone: the scheduler has to select another. */
   | { readonly step: 'unselect'; readonly notice: Notice }
 
+/** The fields of a StorageClass that provisioning reads. */
+type Class = Pick<StorageClass, 'metadata' | 'reclaimPolicy' | 'volumeBindingMode' | 'mountOptions'>
+
 export type ProvisionSurroundings = {
-  readonly storageClass: ClassObject | undefined
+  readonly storageClass: Class | undefined
   readonly attributesClass: (name: string) => AttributesClass | undefined
   readonly hasNode: (name: string) => boolean
 }
@@ -61,7 +61,7 @@ const FILLED_HERE: ReadonlySet<string> = new Set(['PersistentVolumeClaim', 'Volu
 
 export type VolumeDraft = ReturnType<typeof volumeFor>
 
-function volumeFor({ metadata, spec }: Claim, storageClass: ClassObject) {
+function volumeFor({ metadata, spec }: Claim, storageClass: Class) {
   const { name = '', namespace = '', uid = '', resourceVersion = '' } = metadata
   const volumeName = `pvc-${uid}`
   const isDeleted = storageClass.reclaimPolicy === 'Delete'

@@ -160,10 +160,10 @@ test('a topology constraint keeps a gang in one domain, and later pods with thos
   assert.match(conditions.at(-1)!.message, /^pod group is unschedulable, pod group preemption: No preemption victims/)
 })
 
-type Asked = { readonly verb: string; readonly pod: string; readonly nodes: readonly string[] }
+type ExtenderCall = { readonly verb: string; readonly pod: string; readonly nodes: readonly string[] }
 
 /** An extender whose answers are made by functions; what they throw is a failure of the call. */
-function extender(answers: Readonly<Record<string, (asked: Asked) => unknown>>): Extenders {
+function extender(answers: Readonly<Record<string, (asked: ExtenderCall) => unknown>>): Extenders {
   const verbs = { ...('filter' in answers && { filterVerb: 'filter' }), ...('prioritize' in answers && { prioritizeVerb: 'prioritize' }) }
   const settings = extendersFrom([{ urlPrefix: 'http://extender', ...verbs, weight: 1n, nodeCacheCapable: true }])
   const transport = {

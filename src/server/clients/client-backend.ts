@@ -147,7 +147,7 @@ function selectionOf({ namespace = '', name = '', field, labels = [] }: ListOpti
     ? { on: 'field', key: field.key, values: [field.value] }
     : label && { on: 'label', key: label.key, values: label.values }
   if (!term && labels.length === 0) return { namespace, name }
-  const test = (version: CachedRevision) =>
-    (!field || version.fields[field.key] === field.value) && matchesLabelTerms(labels, version.labels)
+  const test = (revision: CachedRevision) =>
+    (!field || revision.fields[field.key] === field.value) && matchesLabelTerms(labels, revision.labels)
   return { namespace, name, ...(term && { term }), test }
 }

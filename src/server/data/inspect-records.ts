@@ -19,7 +19,7 @@ import type { Entry, Store } from '../../storage/store.ts'
 import { type Config, ConfigError, checkConfig } from '../config.ts'
 import { readOwnFiles } from '../files/own-files.ts'
 import { type Encryption, encryptionOf } from './encrypted-record.ts'
-import { type Wanted, wantedBy } from './record-keys.ts'
+import { type KeySelector, keySelectorOf } from './record-keys.ts'
 
 /** Where records are read from. */
 export type RecordsPlace =
@@ -73,12 +73,12 @@ export class Records {
   }
 
   /** The key or prefix that a text names. Throws ConfigError. */
-  wanted(text: string): Wanted {
-    return wantedBy(text, { resources: this.#resources, format: this.#format, etcdPrefix: this.#config.etcdPrefix })
+  selectorOf(text: string): KeySelector {
+    return keySelectorOf(text, { resources: this.#resources, format: this.#format, etcdPrefix: this.#config.etcdPrefix })
   }
 
   /** The records that are wanted, in the order of their keys. Throws ConfigError and StoreUnavailable. */
-  async *find(wanted: readonly Wanted[]): AsyncGenerator<FoundRecord> {
+  async *find(wanted: readonly KeySelector[]): AsyncGenerator<FoundRecord> {
     const place = this.#place
     if (place.kind === 'snapshot') return yield* this.#inSnapshot(place.file, wanted)
     if (place.kind === 'folder') {
@@ -101,10 +101,10 @@ export class Records {
     }
   }
 
-  async *#inSnapshot(file: string, wanted: readonly Wanted[]): AsyncGenerator<FoundRecord> {
+  async *#inSnapshot(file: string, wanted: readonly KeySelector[]): AsyncGenerator<FoundRecord> {
     try {
       for await (const part of readSnapshot(createReadStream(file, { highWaterMark: 256 << 10 })))
-        if (part.type === 'record' && wanted.some(each => isWanted(part.record.key, each))) yield await this.#found(part.record, true)
+        if (part.type === 'record' && wanted.some(each => isSelected(part.record.key, each))) yield await this.#found(part.record, true)
     } catch (error) {
       if (error instanceof SnapshotError) throw new ConfigError(`${file} ${error.message}`)
       if ((error as NodeJS.ErrnoException).code !== undefined) throw new ConfigError(`cannot read ${file}: ${(error as Error).message}`)
@@ -179,11 +179,11 @@ export function encodingOf(value: Uint8Array): Encoding {
 }
 const ENVELOPE = Buffer.from('k8s\0')
 
-const isWanted = (key: string, wanted: Wanted) => ('key' in wanted ? key === wanted.key : key.startsWith(wanted.prefix))
+const isSelected = (key: string, wanted: KeySelector) => ('key' in wanted ? key === wanted.key : key.startsWith(wanted.prefix))
 
 const PAGE = 500
 
-async function* entriesIn(source: Pick<Store, 'get' | 'list' | 'fresh'>, wanted: readonly Wanted[]): AsyncGenerator<Entry> {
+async function* entriesIn(source: Pick<Store, 'get' | 'list' | 'fresh'>, wanted: readonly KeySelector[]): AsyncGenerator<Entry> {
   const at = await source.fresh()
   for (const each of wanted) {
     if ('key' in each) {

@@ -5,7 +5,7 @@ import type { RecordFormat } from '../../storage/etcd/record-format.ts'
 import { ConfigError } from '../config.ts'
 
 /** A key, or the beginning of some. */
-export type Wanted = { readonly key: string } | { readonly prefix: string }
+export type KeySelector = { readonly key: string } | { readonly prefix: string }
 
 export type KeyParts = {
   /** Every kind in its stored version. */
@@ -27,8 +27,8 @@ export type KeyParts = {
  *
  * Throws ConfigError.
  */
-export function wantedBy(text: string, parts: KeyParts): Wanted {
-  if (text.startsWith('/')) return wantedKey(text, parts)
+export function keySelectorOf(text: string, parts: KeyParts): KeySelector {
+  if (text.startsWith('/')) return selectorOfKey(text, parts)
   const [named = '', ...path] = text.replace(/\/$/, '').split('/')
   const resource = resourceNamed(named, parts.resources)
   const prefix = resource?.prefix ?? customPrefix(named)
@@ -45,7 +45,7 @@ export function wantedBy(text: string, parts: KeyParts): Wanted {
   return { key: resource.namespaced ? keyOf(resource, path[0]!, path[1]!) : keyOf(resource, '', path[0]!) }
 }
 
-function wantedKey(text: string, { resources, format, etcdPrefix }: KeyParts): Wanted {
+function selectorOfKey(text: string, { resources, format, etcdPrefix }: KeyParts): KeySelector {
   const isInEtcd = text.startsWith(`${etcdPrefix}/`)
   if (!isInEtcd) return text.endsWith('/') ? { prefix: text } : { key: text }
   const place = text.slice(etcdPrefix.length)

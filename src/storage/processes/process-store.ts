@@ -35,7 +35,7 @@ import { decodeRevision, encodeFrame, encodeRevision, encodeSwap, type Frame } f
 import { decodeWelcome, encodeHello, nameOf, type Welcome } from './handshake.ts'
 import { Link } from './link.ts'
 import { Primary } from './primary.ts'
-import { type Asked, Requests, type SwapRequest } from './requests.ts'
+import { Requests, type StoreRequest, type SwapRequest } from './requests.ts'
 import { Turn } from './turn.ts'
 
 /** The primary holds the lock of the folder and makes all commits; followers read the file, and send it their swaps. */
@@ -339,13 +339,13 @@ class SharedStore implements ProcessStore {
     link.follow({ frames: frames => this.#answered(frames), closed: () => void this.#primaryLost() })
   }
 
-  #ask(request: Asked): void {
+  #ask(request: StoreRequest): void {
     this.#requests.add(request)
     if (this.#isAbandoned) this.abandon()
     else this.#send(request)
   }
 
-  #send(request: Asked): void {
+  #send(request: StoreRequest): void {
     if (this.#leading) this.#doHere(request, this.#leading.writer)
     // While there is no primary, it waits until one is found.
     if (!this.#link) return
@@ -355,7 +355,7 @@ class SharedStore implements ProcessStore {
   }
 
   /** A request from before this process became the primary. */
-  #doHere(request: Asked, writer: Writer): void {
+  #doHere(request: StoreRequest, writer: Writer): void {
     const done = (result?: Swap) => this.#requests.settle(request, () => request.resolve(result as Swap))
     const failed = (error: unknown) => this.#requests.settle(request, () => request.reject(error))
     if (request.kind === 'swap') writer.swap(request.key, request.change).then(done, failed)
@@ -374,7 +374,7 @@ class SharedStore implements ProcessStore {
     if (this.#requests.isEmpty) this.#link?.hold(false)
   }
 
-  #answer(request: Asked, frame: Frame): void {
+  #answer(request: StoreRequest, frame: Frame): void {
     if (frame.type === 'failed') request.reject(decodeFailure(frame, request.kind === 'compact' ? request.before : 0))
     else if (request.kind === 'swap') this.#answerSwap(request, frame)
     else request.resolve()
@@ -434,7 +434,7 @@ class SharedStore implements ProcessStore {
   }
 
   /** A request whose answer was lost with the primary, which cannot act on it any more. */
-  async #resume(request: Asked): Promise<void> {
+  async #resume(request: StoreRequest): Promise<void> {
     const outcome = request.kind === 'swap' ? await this.#outcomeOf(request) : 'not made'
     if (outcome === 'not made' && this.#requests.find(request.id)) this.#send(request)
     if (outcome === 'not made') return
@@ -465,7 +465,7 @@ class SharedStore implements ProcessStore {
   }
 }
 
-function frameOf(request: Asked): Buffer {
+function frameOf(request: StoreRequest): Buffer {
   switch (request.kind) {
     case 'swap':
       return encodeSwap(request.id, request.key, request.change)

@@ -16,14 +16,14 @@ export type SwapRequest = Request & {
 }
 export type CompactRequest = Request & { readonly kind: 'compact'; readonly before: Revision; resolve(): void }
 export type ProbeRequest = Request & { readonly kind: 'probe'; resolve(): void }
-export type Asked = SwapRequest | CompactRequest | ProbeRequest
+export type StoreRequest = SwapRequest | CompactRequest | ProbeRequest
 
 /** A primary that does not answer for so long is stopped, or there is none. Compactions may take longer. */
 const ANSWER_MS = 10_000
 const LOOK_EVERY_MS = 1_000
 const MAX_IDS = 2 ** 32 - 1
 
-type Slot = { request: Asked | undefined; readonly askedAt: number }
+type Slot = { request: StoreRequest | undefined; readonly askedAt: number }
 
 export class Requests {
   /** Slots are emptied when a request is settled, as a Map keeps former entries in memory. */
@@ -36,7 +36,7 @@ export class Requests {
     return this.#slots.size === 0
   }
 
-  add(request: Asked): void {
+  add(request: StoreRequest): void {
     do this.#lastId = (this.#lastId % MAX_IDS) + 1
     while (this.#slots.has(this.#lastId))
     request.id = this.#lastId
@@ -45,12 +45,12 @@ export class Requests {
   }
 
   /** The request that waits for an answer under a number. */
-  find(id: number): Asked | undefined {
+  find(id: number): StoreRequest | undefined {
     return this.#slots.get(id)?.request
   }
 
   /** All that wait, in the order in which they were made. */
-  all(): Asked[] {
+  all(): StoreRequest[] {
     return [...this.#slots.values()].flatMap(({ request }) => request ?? [])
   }
 
@@ -63,7 +63,7 @@ export class Requests {
   }
 
   /** Tells the outcome, once. */
-  settle({ id }: Asked, tell: () => void): void {
+  settle({ id }: StoreRequest, tell: () => void): void {
     const slot = this.#slots.get(id)
     if (!slot) return
     slot.request = undefined
@@ -94,7 +94,7 @@ export class Requests {
       if (request && askedAt < late && request.kind !== 'compact') this.#fail(request, error)
   }
 
-  #fail(request: Asked, error: StoreUnavailable): void {
+  #fail(request: StoreRequest, error: StoreUnavailable): void {
     const isInDoubt = request.kind === 'swap' && request.sentAt !== undefined
     const unknown = () =>
       new OutcomeUnknown(`${error.problem}; the write may have been made all the same: read the object before trying again`)

@@ -13,7 +13,7 @@ import { PodDisruptionBudget } from '../../policy/poddisruptionbudget.ts'
 import { dropInitContainerAnnotations } from '../../rules/pod/features.ts'
 import { setPodCondition } from '../../rules/pod/status/conditions.ts'
 import { ObjectReference } from '../../rules/references.ts'
-import type { PodObject } from './preparation.ts'
+import type { Pod } from './pod.ts'
 import { validateBinding } from './rules.ts'
 
 /** The fields of a Binding beside its metadata. */
@@ -29,7 +29,7 @@ const Eviction = message('Eviction', {
 type Eviction = Static<typeof Eviction>
 
 /** Binds a pod to a node, and copies labels and annotations of the binding to it. */
-export const binding: CreateSubresource<PodObject, Binding> = {
+export const binding: CreateSubresource<Pod, Binding> = {
   input: { group: '', version: 'v1', kind: 'Binding', type: Binding },
   verbs: ['create'],
   check: checkBinding,
@@ -37,7 +37,7 @@ export const binding: CreateSubresource<PodObject, Binding> = {
 }
 
 /** Deletes a pod for an eviction, and sets its DisruptionTarget condition. */
-export const eviction: CreateSubresource<PodObject, Eviction> = {
+export const eviction: CreateSubresource<Pod, Eviction> = {
   input: { group: 'policy', version: 'v1', alsoVersions: ['v1beta1'], kind: 'Eviction', type: Eviction },
   verbs: ['create'],
   check: checkEviction,
@@ -65,7 +65,7 @@ const EVICTED = { type: 'DisruptionTarget', status: 'True', reason: 'EvictionByE
 const PODS = { group: '', plural: 'pods', kind: 'Pod' }
 const BINDINGS = { group: '', plural: 'pods/binding', kind: 'Pod' }
 
-function bind<P extends PodObject>(pod: P, input: Binding & Envelope, { now }: RequestContext): P {
+function bind<P extends Pod>(pod: P, input: Binding & Envelope, { now }: RequestContext): P {
   const { target, metadata } = input
   checkPreconditions(pod.metadata, metadata)
   checkUnbound(pod)
@@ -100,7 +100,7 @@ function checkPreconditions(stored: ObjectMeta, { uid, resourceVersion }: Object
     )
 }
 
-function checkUnbound({ metadata: { name = '', deletionTimestamp }, spec }: PodObject): void {
+function checkUnbound({ metadata: { name = '', deletionTimestamp }, spec }: Pod): void {
   if (deletionTimestamp) throw conflict(BINDINGS, name, `pod ${name} is being deleted, cannot be assigned to a host`)
   if (spec.nodeName) throw conflict(BINDINGS, name, `pod ${name} is already assigned to node ${goQuote(spec.nodeName)}`)
   if (spec.schedulingGates?.length) throw conflict(BINDINGS, name, `pod ${name} has non-empty .spec.schedulingGates`)

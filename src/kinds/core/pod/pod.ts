@@ -2,7 +2,7 @@
 
 import { setOwn } from '../../../lib/json-value.ts'
 import { age, type Column } from '../../../schema/columns.ts'
-import { defineKind, type ObjectOf } from '../../../schema/kind.ts'
+import { defineKind, type KObject } from '../../../schema/kind.ts'
 import type { RequestContext } from '../../../schema/request-context.ts'
 import { atomic, bool, type Fields, int32, string } from '../../../schema/types.ts'
 import type { Container } from '../../rules/pod/containers/container.ts'
@@ -12,7 +12,7 @@ import { PodStatus } from '../../rules/pod/status/status.ts'
 import { warnAboutPod } from '../../rules/pod/warnings.ts'
 import { binding, eviction } from './create-subresources.ts'
 import { LOG_OPTIONS, logOptions } from './log-options.ts'
-import { type PodObject, prepareChangedPod, prepareChangedStatus, prepareNewPod } from './preparation.ts'
+import { prepareChangedPod, prepareChangedStatus, prepareNewPod } from './preparation.ts'
 import { validatePodResize } from './resize-rules.ts'
 import { validatePod, validatePodEphemeralContainersUpdate } from './rules.ts'
 import { validatePodStatusUpdate } from './status-rules.ts'
@@ -29,7 +29,7 @@ const STREAMS: Fields = {
   container: [5, string, 'The container; the only one when absent.'],
 }
 
-const podColumns: Readonly<Record<string, Column<PodObject>>> = {
+const podColumns: Readonly<Record<string, Column<Pod>>> = {
   Ready: ['string', readyText, 'The aggregate readiness state of this pod for accepting traffic.'],
   Status: ['string', statusText, 'The aggregate status of the containers in this pod.'],
   Restarts: [
@@ -162,7 +162,7 @@ export const Pod = defineKind({
 })
 
 /** An object of the kind Pod. */
-export type Pod = ObjectOf<typeof Pod>
+export type Pod = KObject<PodSpec, PodStatus>
 
 const COMPLETED = {
   Succeeded: { type: 'Completed', status: 'True', reason: 'Succeeded', message: 'The pod has completed successfully.' },
@@ -195,7 +195,7 @@ function exposePorts({ ports }: Container): void {
  * Copies resources and resize policies only. Added, removed, reordered or renamed containers are copied as received, for the rules to
  * refuse.
  */
-function takeResources<P extends PodObject>(sent: P, stored: P): P {
+function takeResources<P extends Pod>(sent: P, stored: P): P {
   const { containers = [], initContainers = [], resources } = sent.spec
   const old = stored.spec
   if ((containers ?? []).length !== (old.containers ?? []).length) return sent
@@ -208,7 +208,7 @@ function takeResources<P extends PodObject>(sent: P, stored: P): P {
 }
 
 /** Completes a resized pod. */
-function prepareResizedPod(pod: PodObject, old: PodObject, ctx: RequestContext): void {
+function prepareResizedPod(pod: Pod, old: Pod, ctx: RequestContext): void {
   prepareChangedPod(pod, old, ctx)
   fillPodLevelResources(pod.spec)
 }

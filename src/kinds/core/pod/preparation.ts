@@ -1,6 +1,6 @@
 /** Prepares a pod before it is validated and stored. */
 import { copyJson, getOwn } from '../../../lib/json-value.ts'
-import type { KObject } from '../../../schema/kind.ts'
+
 import type { RequestContext } from '../../../schema/request-context.ts'
 import type { LabelSelector } from '../../rules/meta.ts'
 import type { Container } from '../../rules/pod/containers/container.ts'
@@ -11,15 +11,13 @@ import { qosClassOf } from '../../rules/pod/resources/qos.ts'
 import type { PodAffinityTerm } from '../../rules/pod/scheduling/affinity.ts'
 import type { AppArmorProfile } from '../../rules/pod/security/security.ts'
 import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from '../../rules/pod/security/security.ts'
-import type { PodSpec } from '../../rules/pod/spec.ts'
+
 import { setPodCondition } from '../../rules/pod/status/conditions.ts'
 import type { PodCondition, PodStatus } from '../../rules/pod/status/status.ts'
-
-/** A pod as the server holds it. */
-export type PodObject = KObject<PodSpec, PodStatus>
+import type { Pod } from './pod.ts'
 
 /** Completes a new pod: its status, its resources, and selectors with the values of its labels. */
-export function prepareNewPod(pod: PodObject, { now, gate }: RequestContext): void {
+export function prepareNewPod(pod: Pod, { now, gate }: RequestContext): void {
   pod.status = { phase: 'Pending' }
   dropDisabledPodFields(pod, undefined, gate)
   if (pod.spec.schedulingGates?.length) setPodCondition(pod.status, SCHEDULING_GATED, now)
@@ -30,13 +28,13 @@ export function prepareNewPod(pod: PodObject, { now, gate }: RequestContext): vo
 }
 
 /** Completes a changed pod; resources of the whole pod are kept when a client that does not support the field leaves it out. */
-export function prepareChangedPod(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
+export function prepareChangedPod(pod: Pod, old: Pod, { gate }: RequestContext): void {
   if (old.spec.resources) pod.spec.resources ??= copyJson(old.spec.resources)
   dropDisabledPodFields(pod, old, gate)
 }
 
 /** Completes a status: fields that an old client does not support, or must not change, are kept. */
-export function prepareChangedStatus(pod: PodObject, old: PodObject, { gate }: RequestContext): void {
+export function prepareChangedStatus(pod: Pod, old: Pod, { gate }: RequestContext): void {
   const { metadata, status } = pod
   for (const key of ['deletionTimestamp', 'ownerReferences'] as const) {
     if (old.metadata[key] === undefined) delete metadata[key]
@@ -77,7 +75,7 @@ function keepObservedGenerations(status: PodStatus, old: PodStatus): void {
 }
 
 /** Converts label keys to conditions on the values of this pod, so that the scheduler needs only the selectors. */
-function mergeLabelKeys({ metadata: { labels = {} }, spec }: PodObject): void {
+function mergeLabelKeys({ metadata: { labels = {} }, spec }: Pod): void {
   const { podAffinity, podAntiAffinity } = spec.affinity ?? {}
   for (const affinity of [podAffinity, podAntiAffinity]) {
     for (const { podAffinityTerm } of affinity?.preferredDuringSchedulingIgnoredDuringExecution ?? []) mergeTerm(podAffinityTerm, labels)
@@ -106,7 +104,7 @@ function mergeKeys(
 }
 
 /** Copies profiles from annotations to their containers, if these have none. */
-function takeOverAppArmorAnnotations({ metadata: { annotations }, spec }: PodObject): void {
+function takeOverAppArmorAnnotations({ metadata: { annotations }, spec }: Pod): void {
   if (!annotations || spec.os?.name === 'windows') return
   for (const container of containersOf(spec)) {
     const annotation = getOwn(annotations, APP_ARMOR_ANNOTATION + container.name)

@@ -14,17 +14,13 @@ import { qosClassOf } from '../../rules/pod/resources/qos.ts'
 import { ResourceRequirements } from '../../rules/pod/resources/resources.ts'
 import { PodSpec } from '../../rules/pod/spec.ts'
 import { Volume } from '../../rules/pod/volumes/volumes.ts'
-import type { PodObject } from './preparation.ts'
+import type { Pod } from './pod.ts'
 import { optionsOfPod, validateContent } from './rules.ts'
 
 type Amounts = Record<string, string>
 
 /** The errors of a resized pod: only cpu and memory may change, and neither may be removed. */
-export function* validatePodResize(
-  pod: PodObject,
-  at: Ref<PodObject>,
-  ctx: RequestContext & { readonly old?: PodObject },
-): Iterable<FieldError> {
+export function* validatePodResize(pod: Pod, at: Ref<Pod>, ctx: RequestContext & { readonly old?: Pod }): Iterable<FieldError> {
   const old = ctx.old ?? pod
   if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined) return yield forbidden(wholeObject, 'static pods cannot be resized')
   if (old.spec.os?.name === 'windows') return yield forbidden(wholeObject, 'windows pods cannot be resized')
@@ -44,9 +40,9 @@ export function* validatePodResize(
   if (!meansTheSame(PodSpec, back, old.spec)) yield forbidden(at.spec, 'only cpu and memory resources are mutable')
 }
 
-type Resize = { readonly old: PodObject; readonly options: PodOptions; readonly gate: RequestContext['gate'] }
+type Resize = { readonly old: Pod; readonly options: PodOptions; readonly gate: RequestContext['gate'] }
 
-function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options, gate }: Resize): Iterable<FieldError> {
+function* validateResizable(pod: Pod, at: Ref<Pod>, { old, options, gate }: Resize): Iterable<FieldError> {
   yield* validateContent(pod, at, options)
   if ((old.status?.qosClass || qosClassOf(old.spec)) !== qosClassOf(pod.spec))
     yield invalid(withValue(at.spec, pod.status?.qosClass ?? ''), 'Pod QOS Class may not change as a result of resizing')
@@ -75,7 +71,7 @@ function* validateResizable(pod: PodObject, at: Ref<PodObject>, { old, options, 
 }
 
 /** A node that reports the resources of running containers can change them. */
-function runsWhereResizable({ status }: PodObject): boolean {
+function runsWhereResizable({ status }: Pod): boolean {
   const running = (status?.containerStatuses ?? []).find(container => container.state?.running)
   return running === undefined || running.resources !== undefined
 }

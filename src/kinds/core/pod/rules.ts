@@ -19,29 +19,26 @@ import { gatedPodOptions, podOptionsFor } from '../../rules/pod/ratchet-rules.ts
 import { validatePodSpec } from '../../rules/pod/spec-rules.ts'
 import type { ObjectReference } from '../../rules/references.ts'
 import { validateNonNegative } from '../../rules/text-rules.ts'
-import type { PodObject } from './preparation.ts'
+import type { Pod } from './pod.ts'
 import { validateAnnotationChanges, validatePodUpdate } from './update-rules.ts'
 
-type Context = RequestContext & { readonly old?: PodObject }
+type Context = RequestContext & { readonly old?: Pod }
 
 /** The options for a write of a pod, with the stored one if there is one. */
-export const optionsOfPod = (
-  pod: PodObject,
-  { old, gate }: { readonly old?: PodObject | undefined; readonly gate: Context['gate'] },
-): PodOptions => ({
+export const optionsOfPod = (pod: Pod, { old, gate }: { readonly old?: Pod | undefined; readonly gate: Context['gate'] }): PodOptions => ({
   ...podOptionsFor(old, gatedPodOptions(gate)),
   pod: pod.metadata,
 })
 
 /** All errors of a new pod, or of a change of one. */
-export function* validatePod(pod: PodObject, at: Ref<PodObject>, ctx: Context): Iterable<FieldError> {
+export function* validatePod(pod: Pod, at: Ref<Pod>, ctx: Context): Iterable<FieldError> {
   yield* validateContent(pod, at, optionsOfPod(pod, ctx))
   if (ctx.old) yield* validatePodUpdate(pod, ctx.old, at)
   else yield* validateNewPod(pod, at)
 }
 
 /** Rules for new pods only: fields that are set later must be empty. */
-function* validateNewPod({ metadata, spec }: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
+function* validateNewPod({ metadata, spec }: Pod, at: Ref<Pod>): Iterable<FieldError> {
   if (spec.ephemeralContainers?.length) yield forbidden(at.spec.ephemeralContainers, 'cannot be set on create')
   if (spec.nodeName && spec.schedulingGates?.length)
     yield forbidden(at.spec.nodeName, 'cannot be set until all schedulingGates have been cleared')
@@ -50,7 +47,7 @@ function* validateNewPod({ metadata, spec }: PodObject, at: Ref<PodObject>): Ite
 }
 
 /** Rules for pods that do not apply to templates. */
-export function* validateContent({ metadata, spec }: PodObject, at: Ref<PodObject>, options: PodOptions): Iterable<FieldError> {
+export function* validateContent({ metadata, spec }: Pod, at: Ref<Pod>, options: PodOptions): Iterable<FieldError> {
   yield* validatePodAnnotations(metadata, at.metadata.annotations, { spec, options })
   yield* validatePodSpec(spec, at.spec, options)
   if (!spec.serviceAccountName)
@@ -67,7 +64,7 @@ export function* validateContent({ metadata, spec }: PodObject, at: Ref<PodObjec
 }
 
 /** Rules for ephemeral containers added to a pod; existing ones are immutable. */
-export function* validatePodEphemeralContainersUpdate(pod: PodObject, at: Ref<PodObject>, ctx: Context): Iterable<FieldError> {
+export function* validatePodEphemeralContainersUpdate(pod: Pod, at: Ref<Pod>, ctx: Context): Iterable<FieldError> {
   const old = ctx.old ?? pod
   if (annotationOf(old.metadata, MIRROR_ANNOTATION) !== undefined)
     return yield forbidden(wholeObject, 'static pods do not support ephemeral containers')

@@ -5,7 +5,7 @@ import { container, texts } from '../../../../test/kits/kinds/pod-shapes.ts'
 import { type Draft, errors, GATES, podOf } from '../../../../test/kits/kinds/pods.ts'
 import { type Ref, refTo } from '../../../schema/refs.ts'
 import type { PodStatus } from '../../rules/pod/status/status.ts'
-import type { PodObject } from './preparation.ts'
+import type { Pod } from './pod.ts'
 import { validatePodStatusUpdate } from './status-rules.ts'
 
 const ended = (exitCode: number) => ({ name: 'main', state: { terminated: { exitCode } } })
@@ -205,7 +205,7 @@ test('status: podIP and podIPs agree', () => {
   const pod = podOf({})
   const check = (status: Partial<PodStatus>) => {
     const changed = { ...pod, status: { ...pod.status, ...status } }
-    return texts(validatePodStatusUpdate(changed, refTo(changed) as Ref<PodObject>, { ...contextWith({ gates: GATES }), old: pod }))
+    return texts(validatePodStatusUpdate(changed, refTo(changed) as Ref<Pod>, { ...contextWith({ gates: GATES }), old: pod }))
   }
   const message = 'podIP and podIPs must either both be set or both be unset'
   assert.deepEqual(check({ podIP: '10.0.0.1' }), [`status.podIPs: Invalid value: null: ${message}`])

@@ -35,16 +35,12 @@ import {
 } from '../../rules/pod/status/status.ts'
 import { validateVolumeHealth } from '../../rules/pod/status/volume-health-rules.ts'
 import { validateLabelText, validateObjectName, validateQualifiedName } from '../../rules/text-rules.ts'
-import type { PodObject } from './preparation.ts'
+import type { Pod } from './pod.ts'
 import { optionsOfPod } from './rules.ts'
 import { validateAnnotationChanges } from './update-rules.ts'
 
 /** The errors of a status, and of its change. */
-export function* validatePodStatusUpdate(
-  pod: PodObject,
-  at: Ref<PodObject>,
-  ctx: RequestContext & { readonly old?: PodObject },
-): Iterable<FieldError> {
+export function* validatePodStatusUpdate(pod: Pod, at: Ref<Pod>, ctx: RequestContext & { readonly old?: Pod }): Iterable<FieldError> {
   const old = ctx.old ?? pod
   const options = optionsOfPod(pod, ctx)
   const { status, spec } = pod
@@ -75,7 +71,7 @@ function* validateConditions(conditions: readonly PodCondition[], at: Ref<PodCon
 /** A pod has a nominated node only until it is bound. */
 function* validateNomination(
   { nominatedNodeName: name }: PodStatus,
-  old: PodObject,
+  old: Pod,
   { at, gate }: { readonly at: Ref<PodStatus>; readonly gate: RequestContext['gate'] },
 ): Iterable<FieldError> {
   if (!name || name === old.status.nominatedNodeName) return
@@ -118,7 +114,7 @@ function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses 
 const shown = (at: Ref<any>, ips: Addresses | undefined) => withValue(at, ips?.map(ip => internalRepresentation(PodIP, ip)) ?? null)
 
 /** Rules for claims, claims made for extended resources, and allocations of claims on a node. */
-function* validateClaimStatuses({ spec, status }: PodObject, at: Ref<PodStatus>): Iterable<FieldError> {
+function* validateClaimStatuses({ spec, status }: Pod, at: Ref<PodStatus>): Iterable<FieldError> {
   yield* validateNamedClaims(status.resourceClaimStatuses ?? [], at.resourceClaimStatuses, spec)
   if (status.extendedResourceClaimStatus)
     yield* validateExtendedClaim(status.extendedResourceClaimStatus, at.extendedResourceClaimStatus, spec)
@@ -209,7 +205,7 @@ const LISTS = ['containerStatuses', 'initContainerStatuses', 'ephemeralContainer
 /** A terminated container cannot change state unless its restart policy allows it. */
 function* validateStateTransitions(
   status: PodStatus,
-  { spec, status: before }: PodObject,
+  { spec, status: before }: Pod,
   { at, options }: { readonly at: Ref<PodStatus>; readonly options: PodOptions },
 ): Iterable<FieldError> {
   const containers = { containerStatuses: spec.containers, initContainerStatuses: spec.initContainers }
@@ -254,7 +250,7 @@ const restartsAfter = (policy: string | undefined, exitCode: number): boolean =>
   policy === 'OnFailure' ? exitCode !== 0 : policy !== 'Never'
 
 /** Rules for users, resources and volumes in the statuses of containers. */
-function* validateContainerStatuses({ spec, status }: PodObject, at: Ref<PodStatus>, options: PodOptions): Iterable<FieldError> {
+function* validateContainerStatuses({ spec, status }: Pod, at: Ref<PodStatus>, options: PodOptions): Iterable<FieldError> {
   for (const list of ['containerStatuses', 'initContainerStatuses', 'ephemeralContainerStatuses'] as const)
     for (const [i, { user }] of (status[list] ?? []).entries())
       if (user?.linux) yield* validateUser(user.linux, at[list][i]!.user.linux, spec)

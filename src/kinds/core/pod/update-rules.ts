@@ -9,7 +9,7 @@ import type { Container } from '../../rules/pod/containers/container.ts'
 import type { NodeAffinity, Toleration } from '../../rules/pod/scheduling/affinity.ts'
 import { NodeSelectorTerm } from '../../rules/pod/scheduling/node-selector.ts'
 import { PodSpec } from '../../rules/pod/spec.ts'
-import type { PodObject } from './preparation.ts'
+import type { Pod } from './pod.ts'
 
 const MAX_INT32 = 2 ** 31 - 1
 const CHANGEABLE = [
@@ -21,7 +21,7 @@ const CHANGEABLE = [
 ].join(',')
 
 /** The errors of a change of a pod, beside those of the pod itself. Stops at errors that would cause further ones. */
-export function* validatePodUpdate(pod: PodObject, old: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
+export function* validatePodUpdate(pod: Pod, old: Pod, at: Ref<Pod>): Iterable<FieldError> {
   yield* validateAnnotationChanges(pod, old, at)
   for (const list of ['containers', 'initContainers'] as const)
     if ((pod.spec[list] ?? []).length !== (old.spec[list] ?? []).length)
@@ -40,7 +40,7 @@ export function* validatePodUpdate(pod: PodObject, old: PodObject, at: Ref<PodOb
 }
 
 /** Annotations that were read when the pod started are immutable. */
-export function* validateAnnotationChanges(pod: PodObject, old: PodObject, at: Ref<PodObject>): Iterable<FieldError> {
+export function* validateAnnotationChanges(pod: Pod, old: Pod, at: Ref<Pod>): Iterable<FieldError> {
   const before = old.metadata.annotations ?? {}
   const now = pod.metadata.annotations ?? {}
   const itemAt = (key: string) => entry(at.metadata.annotations, key)
