@@ -8,8 +8,10 @@
  */
 import type { Client, ResourceClient } from '../client/client.ts'
 import { formatIP, parseIPSloppy } from '../lib/ip.ts'
+import { millisecondsAt } from '../lib/time.ts'
 import type { Allocator, Holder } from '../registry/allocations.ts'
 import type { AllocationResult } from '../schema/claims.ts'
+import { conditionOf } from '../schema/conditions.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Resource } from '../schema/resource.ts'
 import { type AddressBlock, blockOf, candidates, gives, type Random } from './address-block.ts'
@@ -90,7 +92,7 @@ export class Addresses implements Allocator {
     for (const [ip, record] of records) {
       const holder = holders.get(ip)
       if ((holder && isFor(record, holder)) || spared(ip)) continue
-      const isYoung = Date.parse(record.metadata.creationTimestamp ?? '') > before.getTime()
+      const isYoung = millisecondsAt(record.metadata.creationTimestamp, Number.NaN) > before.getTime()
       if (holder || !isYoung) await this.#stored.delete(record)
     }
     for (const [ip, holder] of holders) {
@@ -184,7 +186,7 @@ const labelsOf = (family: string, groupDomain: string) => ({
 function isUsable({ metadata, ...object }: AnyObject): boolean {
   const conditions = (object['status']?.conditions ?? []) as { type: string; status: string }[]
   // Without a condition Ready from a controller, it is ready.
-  return !metadata.deletionTimestamp && (conditions.find(({ type }) => type === 'Ready')?.status ?? 'True') === 'True'
+  return !metadata.deletionTimestamp && (conditionOf(conditions, 'Ready')?.status ?? 'True') === 'True'
 }
 
 function isFor(record: AnyObject, { resource, namespace, name }: Holder): boolean {

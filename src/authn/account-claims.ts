@@ -6,6 +6,7 @@ import { timingSafeEqual } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
 import { isObject, type JsonObject } from '../lib/json-value.ts'
 import { accountGroups, accountUser, readAccountUser } from '../lib/service-account-name.ts'
+import { millisecondsAt } from '../lib/time.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import type { Annotate } from '../schema/request-context.ts'
 import type { User } from '../schema/user.ts'
@@ -71,7 +72,7 @@ export type BoundAccount = {
 /** Checks that an account and the bound objects of a credential exist, with the same uids. Throws ClaimError. */
 export function checkStillThere({ namespace, account, secret, pod, node }: BoundAccount, { now, find }: Moment): void {
   const isGone = ({ metadata }: AnyObject) =>
-    metadata.deletionTimestamp !== undefined && Date.parse(metadata.deletionTimestamp) < now - LEEWAY_MS
+    metadata.deletionTimestamp !== undefined && millisecondsAt(metadata.deletionTimestamp) < now - LEEWAY_MS
   const found = find('serviceaccounts', namespace, account.name)
   if (!found) throw new ClaimError(`serviceaccounts ${goQuote(account.name)} not found`)
   if (found.metadata.uid !== account.uid)

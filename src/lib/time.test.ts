@@ -94,7 +94,13 @@ test('clock readings become timestamps, and timestamps milliseconds', () => {
   const reading = Date.parse('2026-07-01T12:00:00.123Z')
   assert.equal(time.timestampOf(reading), '2026-07-01T12:00:00Z')
   assert.equal(time.timestampOf(new Date(reading)), '2026-07-01T12:00:00Z')
+  assert.equal(time.dateOf(reading), '2026-07-01')
   assert.equal(time.microTimestampOf(reading), '2026-07-01T12:00:00.123000Z')
   assert.equal(time.millisecondsAt('2026-07-01T12:00:00.123Z'), reading)
   assert.deepEqual([time.millisecondsAt(undefined), time.millisecondsAt('', 5), time.millisecondsAt(null, Infinity)], [0, 5, Infinity])
+})
+
+test('a date is a day that exists, without a time', () => {
+  const texts = ['2026-07-01', '2026-13-01', '2026-7-1', '2026-07-01T12:00:00Z', '', undefined]
+  assert.deepEqual(texts.map(time.isDate), [true, false, false, false, false, false])
 })

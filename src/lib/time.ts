@@ -25,6 +25,14 @@ export const timestampOf = (reading: Date | number): string => formatTime(instan
 /** Formats a clock reading as metav1.MicroTime: `2006-01-02T15:04:05.000000Z`. */
 export const microTimestampOf = (reading: Date | number): string => formatMicroTime(instantOf(reading.valueOf()))
 
+/** Formats the day of a clock reading: `2006-01-02`. */
+export const dateOf = (reading: Date | number): string => timestampOf(reading).slice(0, DATE_LENGTH)
+const DATE_LENGTH = '2006-01-02'.length
+
+/** Whether a string is such a day. */
+export const isDate = (text: string | undefined): text is string =>
+  text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))
+
 /** Reads a metav1.Time as milliseconds since 1970; `absent` when there is none. Throws TimeError. */
 export const millisecondsAt = (timestamp: string | null | undefined, absent = 0): number =>
   timestamp ? millisecondsOf(parseTime(timestamp)) : absent

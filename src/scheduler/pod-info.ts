@@ -4,6 +4,7 @@ import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { PodAffinityTerm } from '../kinds/rules/pod/scheduling/affinity.ts'
 import { type HostPort, hostPortsOf } from '../kinds/rules/pod/scheduling/host-ports.ts'
 import type { PodSpec } from '../kinds/rules/pod/spec.ts'
+import { millisecondsAt } from '../lib/time.ts'
 import { conditionOf } from '../schema/conditions.ts'
 import { type PodRequests, requestsOf } from './resources.ts'
 import { type Labels, type Selector, selectorOf } from './selector.ts'
@@ -75,7 +76,7 @@ export function podInfoOf(pod: Pod): PodInfo {
     disks: volumes.length === 0 ? NONE : volumes.filter(isExclusive),
     isTerminating: deletionTimestamp !== undefined,
     isPreempted: deletionTimestamp !== undefined && wasPreempted(pod),
-    startedAt: status.startTime === undefined ? undefined : Date.parse(status.startTime),
+    startedAt: status.startTime === undefined ? undefined : millisecondsAt(status.startTime),
   }
 }
 

@@ -35,7 +35,7 @@ export function withCondition<C extends Pick<ConditionFields, 'type'>>(condition
 }
 
 /** Whether two conditions agree in status, reason and message, so that a write would change nothing. */
-export const isSameCondition = (before: Statement | undefined, after: Statement): boolean =>
+export const isSameCondition = (before: Partial<Statement> | undefined, after: Statement): boolean =>
   before?.status === after.status && before.reason === after.reason && before.message === after.message
 
 type Statement = { readonly status: string; readonly reason?: string; readonly message?: string }

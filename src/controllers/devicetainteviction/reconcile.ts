@@ -5,6 +5,7 @@ import { claimNameOf, type GroupClaims, isMadeForPod, isReservedForPod } from '.
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { DeviceTaint } from '../../kinds/resource/device-taint.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { disruptionPatch } from '../pods/disruption-target.ts'
 
 /** The objects that decide about evictions, from informers or from tests. */
@@ -48,7 +49,7 @@ function claimEviction({ status }: ResourceClaim, world: World): Eviction | unde
       const tolerations = (result.tolerations ?? []).filter(each => each.effect === 'NoExecute' && tolerates(each, taint))
       if (tolerations.some(({ tolerationSeconds }) => tolerationSeconds === undefined)) continue
       const seconds = tolerations.map(({ tolerationSeconds }) => Math.max(0, Number(tolerationSeconds)))
-      const added = taint.timeAdded === undefined ? 0 : Date.parse(taint.timeAdded)
+      const added = millisecondsAt(taint.timeAdded)
       at = Math.min(at ?? Number.POSITIVE_INFINITY, added + (seconds.length > 0 ? Math.min(...seconds) * 1000 : 0))
       if (rule !== undefined) rules.add(rule)
     }

@@ -3,6 +3,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { podRequests } from '../../kinds/rules/pod/resources/pod-requests.ts'
 import { isPodLevelResource } from '../../kinds/rules/pod/resources/resource-rules.ts'
 import { milliValue, parseQuantity } from '../../lib/quantity.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { isReady, podCondition } from '../pods/pod-state.ts'
 
 export type PodMetric = { readonly value: bigint; readonly timestampMs: number; readonly windowMs: number }
@@ -159,7 +160,7 @@ function isUnready(pod: Pod, { timestampMs, windowMs }: PodMetric, { nowMs, cpuI
   const condition = podCondition(pod, 'Ready')
   const { startTime } = pod.status
   if (!condition || !startTime) return true
-  const [startedMs, changedMs] = [Date.parse(startTime), Date.parse(condition.lastTransitionTime ?? '') || 0]
+  const [startedMs, changedMs] = [millisecondsAt(startTime), millisecondsAt(condition.lastTransitionTime)]
   const isNotReady = condition.status === 'False'
   if (startedMs + cpuInitializationMs > nowMs) return isNotReady || timestampMs < changedMs + windowMs
   return isNotReady && startedMs + initialReadinessMs > changedMs

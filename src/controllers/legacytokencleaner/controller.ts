@@ -4,8 +4,9 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
 import { secretNames } from '../../kinds/rules/pod/secret-names.ts'
+import { dateOf } from '../../lib/time.ts'
 import { defineController } from '../controller.ts'
-import { dateOf, decide, INVALID_SINCE, isTrackedLongEnough, TOKEN_TYPE } from './reconcile.ts'
+import { decide, INVALID_SINCE, isTrackedLongEnough, TOKEN_TYPE } from './reconcile.ts'
 
 const ALL = 'all'
 const EVERY_MS = 24 * 3600_000

@@ -1,6 +1,7 @@
 /** Decides about generated tokens of service accounts that nobody has used for long: first they are invalid, later they are deleted. */
 import type { Secret } from '../../kinds/core/secret.ts'
 import type { ServiceAccount } from '../../kinds/core/serviceaccount.ts'
+import { dateOf, isDate, millisecondsAt } from '../../lib/time.ts'
 
 export const TOKEN_TYPE = 'kubernetes.io/service-account-token'
 export const LAST_USED = 'kubernetes.io/legacy-token-last-used'
@@ -11,10 +12,6 @@ const ACCOUNT_UID = 'kubernetes.io/service-account.uid'
 const DAY_MS = 24 * 3600_000
 /** How long a token must have been unused, and how long it stays invalid before it is deleted. */
 export const UNUSED_MS = 365 * DAY_MS
-
-export const dateOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
-const isDate = (text: string | undefined): text is string =>
-  text !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))
 
 /** Whether uses have been recorded for long enough; a date means some time of that day. */
 export const isTrackedLongEnough = (since: string | undefined, now: number): boolean =>
@@ -31,7 +28,7 @@ export type TokenState = {
 export function decide({ type, metadata }: Secret, { now, account, isMounted }: TokenState): 'keep' | 'invalidate' | 'delete' {
   const { name, labels = {}, annotations = {}, creationTimestamp, deletionTimestamp } = metadata
   const before = now - UNUSED_MS
-  if (type !== TOKEN_TYPE || deletionTimestamp !== undefined || !(Date.parse(creationTimestamp ?? '') < before)) return 'keep'
+  if (type !== TOKEN_TYPE || deletionTimestamp !== undefined || !(millisecondsAt(creationTimestamp, Number.NaN) < before)) return 'keep'
   const lastUsed = labels[LAST_USED]
   if (lastUsed !== undefined && (!isDate(lastUsed) || lastUsed >= dateOf(before))) return 'keep'
   const owner = account(annotations[ACCOUNT_NAME] ?? '')

@@ -2,7 +2,7 @@
 
 import type { Node } from '../../kinds/core/node.ts'
 import type { Taint } from '../../kinds/rules/taints.ts'
-import { conditionOf } from '../../schema/conditions.ts'
+import { conditionOf, withCondition } from '../../schema/conditions.ts'
 
 type Condition = NonNullable<NonNullable<Node['status']>['conditions']>[number]
 
@@ -32,32 +32,27 @@ export const graceOf = (node: Node, { monitorMs, startupMs }: Grace): number => 
 export const heartbeatOf = (name: string): string => `heartbeat of node ${name}`
 
 /** Conditions of a node that was silent for too long; undefined when they say so already. */
-export function silentConditions({ metadata, status }: Node, now: string): Condition[] | undefined {
-  const conditions = [...(status?.conditions ?? [])]
-  if (conditionOf(conditions, 'Ready')?.status === 'Unknown') return undefined
-  for (const type of ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']) {
-    const at = conditions.findIndex(condition => condition.type === type)
-    const known = conditions[at]
-    if (!known)
-      conditions.push({
-        type,
-        status: 'Unknown',
-        lastHeartbeatTime: metadata.creationTimestamp,
-        lastTransitionTime: now,
-        reason: 'NodeStatusNeverUpdated',
-        message: 'Kubelet never posted node status.',
-      } as Condition)
-    else if (known.status !== 'Unknown')
-      conditions[at] = {
-        ...known,
-        status: 'Unknown',
-        lastTransitionTime: now,
-        reason: 'NodeStatusUnknown',
-        message: 'Kubelet stopped posting node status.',
-      }
+export function silentConditions(node: Node, now: string): Condition[] | undefined {
+  const { metadata, status } = node
+  if (readyOf(node)?.status === 'Unknown') return undefined
+  const unknown = (type: string): Condition => {
+    const known = conditionOf(status?.conditions, type)
+    if (known?.status === 'Unknown') return known
+    const why = known
+      ? { reason: 'NodeStatusUnknown', message: 'Kubelet stopped posting node status.' }
+      : { reason: 'NodeStatusNeverUpdated', message: 'Kubelet never posted node status.' }
+    return {
+      lastHeartbeatTime: metadata.creationTimestamp,
+      ...known,
+      type,
+      status: 'Unknown',
+      lastTransitionTime: now,
+      ...why,
+    } as Condition
   }
-  return conditions
+  return REPORTED_BY_KUBELET.reduce((conditions, type) => withCondition(conditions, unknown(type)), status?.conditions ?? [])
 }
+const REPORTED_BY_KUBELET = ['Ready', 'MemoryPressure', 'DiskPressure', 'PIDPressure']
 
 /** The taints of a node with the NoSchedule taints that its conditions require; undefined when nothing changes. */
 export function schedulingTaints({ spec, status }: Node, now: string): Taint[] | undefined {

@@ -8,6 +8,7 @@ import type { ResourceSlice } from '../../kinds/resource/resourceslice.ts'
 import type { CounterSet, Device } from '../../kinds/resource/slice-shapes.ts'
 import { getOwn } from '../../lib/json-value.ts'
 import { addQuantity, parseQuantity, type Quantity, quantityOf, quantitySign, subtractQuantity } from '../../lib/quantity.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 
 export type StatusRequest = ResourcePoolStatusRequest
 export type Answer = NonNullable<StatusRequest['status']>
@@ -45,10 +46,10 @@ const PENDING_MS = 24 * 3_600_000
 
 /** When a request is deleted: an hour after it was answered, or a day after it was made. */
 export function expiryOf({ metadata, status }: StatusRequest): number {
-  const created = Date.parse(metadata.creationTimestamp ?? '')
+  const created = millisecondsAt(metadata.creationTimestamp, Number.NaN)
   if (!status) return created + PENDING_MS
   const end = status.conditions?.find(({ type }) => type === 'Complete' || type === 'Failed')
-  return (end ? Date.parse(end.lastTransitionTime) : created) + ANSWERED_MS
+  return (end ? millisecondsAt(end.lastTransitionTime, Number.NaN) : created) + ANSWERED_MS
 }
 
 type Pool = {

@@ -1,6 +1,7 @@
 /** Removes the entries of servers that are gone from the status of a StorageVersion. */
 import type { StorageVersion } from '../../kinds/apiserverinternal/storageversion.ts'
 import { timestampOf } from '../../lib/time.ts'
+import { conditionOf, transitionTime, withCondition } from '../../schema/conditions.ts'
 
 type Status = StorageVersion['status']
 type Condition = NonNullable<Status['conditions']>[number]
@@ -20,28 +21,22 @@ export function withoutServers(
   const [{ encodingVersion }] = storageVersions as [(typeof storageVersions)[0]]
   const isCommon = storageVersions.every(each => each.encodingVersion === encodingVersion)
   const { commonEncodingVersion: previous, ...rest } = status
+  const hasMoved = isCommon && previous !== undefined && previous !== encodingVersion
+  // The time of the condition changes with its status, or if the common version has changed.
+  const before = hasMoved ? undefined : conditionOf(status.conditions, EQUAL)
+  const statusText = isCommon ? 'True' : 'False'
   const condition: Condition = {
     type: EQUAL,
-    status: isCommon ? 'True' : 'False',
+    status: statusText,
     observedGeneration: metadata.generation ?? 0,
-    lastTransitionTime: timestampOf(now),
+    lastTransitionTime: transitionTime(before, statusText, timestampOf(now)),
     reason: isCommon ? 'CommonEncodingVersionSet' : 'CommonEncodingVersionUnset',
     message: isCommon ? 'Common encoding version set' : 'Common encoding version unset',
   }
-  const hasMoved = isCommon && previous !== undefined && previous !== encodingVersion
   return {
     ...rest,
     storageVersions,
     ...(isCommon && { commonEncodingVersion: encodingVersion }),
-    conditions: replaced(status.conditions ?? [], condition, hasMoved),
+    conditions: withCondition(status.conditions, condition),
   }
-}
-
-/** The time of a condition changes with its status, or if the common version has changed. */
-function replaced(conditions: readonly Condition[], condition: Condition, hasMoved: boolean): Condition[] {
-  const old = conditions.find(({ type }) => type === EQUAL)
-  if (!old) return [...conditions, condition]
-  const isSame = old.status === condition.status && !hasMoved
-  const next = isSame ? { ...condition, lastTransitionTime: old.lastTransitionTime } : condition
-  return conditions.map(each => (each === old ? next : each))
 }

@@ -12,6 +12,7 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { aggregate, goQuote } from '../../lib/go-text.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
+import { timestampOf } from '../../lib/time.ts'
 import { PluginError } from '../../transport/grpc/plugin-connection.ts'
 import { AesGcm, ExtendedNonceGcm, SEED_BYTES } from '../aes.ts'
 import { hashLabel, type TransformationMetrics } from '../metrics.ts'
@@ -83,7 +84,7 @@ export class KmsProvider implements Transformer, KmsPlugin {
     const now = this.#now()
     if (now > state.expiresAt)
       throw new Error(
-        `encryptedDEKSource with keyID hash ${goQuote(hashLabel(state.source.keyId))} expired at ${timeText(state.expiresAt)} (current time is ${timeText(now)})`,
+        `encryptedDEKSource with keyID hash ${goQuote(hashLabel(state.source.keyId))} expired at ${timestampOf(state.expiresAt)} (current time is ${timestampOf(now)})`,
       )
     this.#keep(state.sourceKey, state.transformer)
     const encrypted = state.transformer.toStorage(data, context)
@@ -220,7 +221,7 @@ export class KmsProvider implements Transformer, KmsPlugin {
     }
     const stateError = state ? '<nil>' : UNPRIMED
     const hashes = `statusKeyIDHash=${goQuote(hashLabel(keyId))}, encryptKeyIDHash=${goQuote(hashLabel(encryptedWith))}, stateKeyIDHash=${goQuote(hashLabel(state?.source.keyId ?? ''))}`
-    const expiration = state ? timeText(state.expiresAt) : '0001-01-01T00:00:00Z'
+    const expiration = state ? timestampOf(state.expiresAt) : '0001-01-01T00:00:00Z'
     return `failed to rotate DEK uid=${goQuote(uid)}, useSeed=true, errState=${stateError}, errGen=${failure}, ${hashes}, expirationTimestamp=${expiration}`
   }
 
@@ -240,5 +241,3 @@ function aesGcmOf(key: Uint8Array): AesGcm {
   if (!AES_KEY_BYTES.includes(key.length)) throw new Error(`crypto/aes: invalid key size ${key.length}`)
   return new AesGcm(key)
 }
-
-const timeText = (ms: number): string => `${new Date(ms).toISOString().slice(0, 19)}Z`

@@ -3,6 +3,7 @@ import { goQuote } from '../../lib/go-text.ts'
 import { isDNS1035Label, isDNS1123Subdomain, isValidPathSegmentName, isValidPortNum, nameIsPathSegment } from '../../lib/names.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { age } from '../../schema/columns.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { bool, bytes, int32, keyed, message, type Static, string } from '../../schema/types.ts'
@@ -110,7 +111,7 @@ function* validateService({ service, caBundle = '', insecureSkipTLSVerify }: Spe
 }
 
 function availability({ conditions = [] }: Static<typeof APIServiceStatus>): string {
-  const condition = conditions.find(c => c.type === 'Available')
+  const condition = conditionOf(conditions, 'Available')
   if (!condition) return 'Unknown'
   const { status, reason } = condition
   return status !== 'True' && reason ? `${status} (${reason})` : status

@@ -1,4 +1,6 @@
 /** ComponentStatus shows whether a component of the control plane is healthy. Deprecated: use the health endpoints. */
+
+import { conditionOf } from '../../schema/conditions.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { keyed, message, string } from '../../schema/types.ts'
 
@@ -44,7 +46,7 @@ export const ComponentStatus = defineKind({
 export type ComponentStatus = ObjectOf<typeof ComponentStatus>
 
 type Condition = { type: string; status: string; message?: string; error?: string }
-const healthOf = ({ conditions }: { conditions?: Condition[] }) => conditions?.find(({ type }) => type === 'Healthy')
+const healthOf = ({ conditions }: { conditions?: Condition[] }) => conditionOf(conditions, 'Healthy')
 const STATUSES: ReadonlyMap<string | undefined, string> = new Map([
   ['True', 'Healthy'],
   ['False', 'Unhealthy'],

@@ -2,6 +2,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, int32, message, type Static, set, string } from '../../schema/types.ts'
@@ -119,7 +120,7 @@ export const FlowSchema = defineKind({
     Age: age,
     MissingPL: [
       'string',
-      o => o.status.conditions?.find(c => c.type === 'Dangling')?.status ?? '?',
+      o => conditionOf(o.status.conditions, 'Dangling')?.status ?? '?',
       'references a broken or non-existent PriorityLevelConfiguration',
     ],
   },

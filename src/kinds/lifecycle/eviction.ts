@@ -1,4 +1,6 @@
 /** Eviction is the process of evicting one pod: who requested it, and which responders work on it in turn. */
+
+import { millisecondsAt } from '../../lib/time.ts'
 import { age, type CellContext, since, until } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { message, type Static } from '../../schema/types.ts'
@@ -143,7 +145,7 @@ function finishCell(status: EvictionStatus, ctx: CellContext): string {
   if (state !== 'Active') return '-'
   const { startTime, expectedCompletionTime: end } = report
   if (!startTime || !end) return '<unknown>'
-  return Date.parse(end) > ctx.now.getTime() ? `in ${until(end, ctx)}` : `${since(end, ctx)} ago`
+  return millisecondsAt(end) > ctx.now.getTime() ? `in ${until(end, ctx)}` : `${since(end, ctx)} ago`
 }
 
 function heartbeatCell(status: EvictionStatus, ctx: CellContext): string {

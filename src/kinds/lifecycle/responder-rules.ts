@@ -5,6 +5,7 @@
 import { compareText } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { millisecondsAt } from '../../lib/time.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 import { type FieldError, forbidden, invalid, pathOf, type Ref, required, withValue } from '../../schema/refs.ts'
 import { internalRepresentation } from '../rules/internal-representation.ts'
 import { type Condition, validateConditions } from '../rules/meta.ts'
@@ -39,7 +40,7 @@ const isTrue = (conditions: readonly Condition[], wanted: string): boolean =>
 const revertedConditions = (conditions: readonly Condition[], old: readonly Condition[]): string[] =>
   old.flatMap(({ type, status, reason }) => {
     if ((type !== 'TargetEvicted' && type !== 'Failed') || status !== 'True') return []
-    const now = conditions.find(condition => condition.type === type)
+    const now = conditionOf(conditions, type)
     return !now || now.status === 'False' || now.reason !== reason ? [type] : []
   })
 

@@ -1,6 +1,7 @@
 /** PodGroup is a group of pods that are scheduled together, made from a template of a Workload. */
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, type Ref, required } from '../../schema/refs.ts'
 import { int32, keyed, message, type Static, string } from '../../schema/types.ts'
@@ -136,9 +137,9 @@ export type PodGroup = ObjectOf<typeof PodGroup>
 export const INITIALLY_SCHEDULED = 'PodGroupInitiallyScheduled'
 
 function stateOf({ conditions = [] }: PodGroupStatus): string {
-  const disrupted = conditions.find(({ type }) => type === 'DisruptionTarget')
+  const disrupted = conditionOf(conditions, 'DisruptionTarget')
   if (disrupted) return disrupted.reason
-  const scheduled = conditions.find(({ type }) => type === INITIALLY_SCHEDULED)
+  const scheduled = conditionOf(conditions, INITIALLY_SCHEDULED)
   if (!scheduled) return 'Pending'
   return scheduled.status === 'True' ? 'Scheduled' : 'Unschedulable'
 }

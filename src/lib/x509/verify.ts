@@ -7,6 +7,7 @@
  * A leaf in the pool is trusted as it is, whether it is an authority or not. Errors are values in the words of Go.
  */
 import { goQuote } from '../go-text.ts'
+import { timestampOf } from '../time.ts'
 import type { Certificate } from './certificate.ts'
 import { ATTRIBUTE } from './distinguished-name.ts'
 import { hostProblem } from './host-name.ts'
@@ -157,8 +158,9 @@ function validityProblem(
   const { notBefore, notAfter, hasBasicConstraints, isAuthority, maxPathLength } = certificate
   if (certificate.hasUnhandledCritical) return 'x509: unhandled critical extension'
   const outside =
-    now < notBefore.getTime() ? `before ${shown(notBefore)}` : now > notAfter.getTime() ? `after ${shown(notAfter)}` : undefined
-  if (outside !== undefined) return `x509: certificate has expired or is not yet valid: current time ${shown(new Date(now))} is ${outside}`
+    now < notBefore.getTime() ? `before ${timestampOf(notBefore)}` : now > notAfter.getTime() ? `after ${timestampOf(notAfter)}` : undefined
+  if (outside !== undefined)
+    return `x509: certificate has expired or is not yet valid: current time ${timestampOf(new Date(now))} is ${outside}`
   // A root is trusted explicitly, and may be of a version without this bit.
   if (role === 'intermediate' && !(hasBasicConstraints && isAuthority))
     return 'x509: certificate is not authorized to sign other certificates'
@@ -182,6 +184,3 @@ function constraintProblem(chain: Chain): string | undefined {
   }
   return undefined
 }
-
-/** RFC 3339. */
-const shown = (moment: Date): string => moment.toISOString().replace(/\.\d+Z$/, 'Z')

@@ -1,5 +1,6 @@
 /** `explore` of the library: workload and program are functions of this process. */
 import { parseDuration } from '../../lib/duration.ts'
+import { messageOf } from '../../lib/error-message.ts'
 import { didYouMean } from '../../lib/nearest-name.ts'
 import type { ExploreInvariant, ExploreOptions, ExploreReport, RunningServer } from '../../public.d.ts'
 import type { Fetch } from '../fetch.ts'
@@ -9,7 +10,7 @@ import { type ExploreSettings, exploreSubject } from './explore.ts'
 import { broken, readInvariant } from './invariants.ts'
 import { PERTURBATION_KINDS, perturbationOf } from './perturbation.ts'
 import type { RunningProgram } from './program-runs.ts'
-import { ExploreError, messageOf, type Started, type Subject } from './run.ts'
+import { ExploreError, type Started, type Subject } from './run.ts'
 
 export const DEFAULT_BUDGET = '5m'
 const QUIET_MS = 100

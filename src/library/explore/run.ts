@@ -1,4 +1,6 @@
 /** One run of the workload and the program on a server of its own, with one perturbation or none. */
+
+import { messageOf } from '../../lib/error-message.ts'
 import type { RunningServer } from '../../public.d.ts'
 import type { Server } from '../../server/running-server.ts'
 import type { Perturbing } from '../test-kit.ts'
@@ -210,5 +212,3 @@ function deletionsBy(writes: readonly Write[], changes: readonly LoggedChange[])
   }
   return counts
 }
-
-export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -5,6 +5,7 @@ import type { ContainerStatus } from '../../kinds/rules/pod/status/container-sta
 import type { PodCondition } from '../../kinds/rules/pod/status/status.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
+import { conditionOf } from '../../schema/conditions.ts'
 import { isTerminalPhase, type Phase } from './phase.ts'
 import { type Gate, mayRestartAll } from './restart-policy.ts'
 
@@ -96,7 +97,7 @@ function containersReadyState({ spec, phase, statusOf }: ConditionInput): State 
 
 function readinessGatesState({ readinessGates = [] }: PodSpec, conditions: readonly PodCondition[]): State {
   const unmet = readinessGates.flatMap(({ conditionType = '' }) => {
-    const found = conditions.find(({ type }) => type === conditionType)
+    const found = conditionOf(conditions, conditionType)
     const gate = `pod readiness gate ${goQuote(conditionType)}`
     if (!found) return [`corresponding condition of ${gate} does not exist.`]
     return found.status === 'True' ? [] : [`the status of ${gate} is not "True", but ${found.status}`]

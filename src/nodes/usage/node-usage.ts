@@ -1,6 +1,7 @@
 /** The resource usage of a node and its pods. */
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { type Measured, measure, OF_NODE } from './usage.ts'
 
 /** A node and its pods at a time. */
@@ -21,7 +22,7 @@ export const total = (containers: readonly Measured[]) => ({
   cpu: containers.reduce((sum, { amounts }) => sum + amounts.cpu, 0n),
   memory: containers.reduce((sum, { amounts }) => sum + amounts.memory, 0n),
 })
-const startOf = ({ metadata }: Node): number => Date.parse(metadata.creationTimestamp ?? '') || 0
+const startOf = ({ metadata }: Node): number => millisecondsAt(metadata.creationTimestamp)
 
 /** The usage of the node itself and its pods. */
 export function wholeNode(look: Look) {

@@ -7,6 +7,7 @@
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 import { annotatedScript } from '../script/script.ts'
 import { processorMs } from './processor-time.ts'
 import type { Use } from './scripted-use.ts'
@@ -47,7 +48,7 @@ export function measure({ metadata, spec, status }: Pod, nowMs: number): Measure
   if (status?.phase !== 'Running') return undefined
   const running = new Map<string, number>()
   for (const { name, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])])
-    if (state?.running) running.set(name, Date.parse(state.running.startedAt ?? ''))
+    if (state?.running) running.set(name, millisecondsAt(state.running.startedAt, Number.NaN))
   const of = (container: Container, isInit: boolean) => {
     const startedMs = running.get(container.name)
     if (startedMs === undefined) return []

@@ -1,5 +1,6 @@
 /** Whether the devices of a claim are ready for the pods that use them to be bound. */
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
+import { millisecondsAt } from '../../lib/time.ts'
 
 export type Readiness =
   | { readonly type: 'ready' }
@@ -34,5 +35,5 @@ export const BINDING_TIMEOUT_MS = 600_000
 /** Until when a claim may be waited for; undefined when that is not known, or nothing has to be waited for. */
 export function bindingDeadline(claim: ResourceClaim, timeoutMs: number): number | undefined {
   const since = claim.status.allocation?.allocationTimestamp
-  return since === undefined || !hasBindingConditions(claim) ? undefined : Date.parse(since) + timeoutMs
+  return since === undefined || !hasBindingConditions(claim) ? undefined : millisecondsAt(since) + timeoutMs
 }

@@ -5,7 +5,7 @@ import { serverIdentity } from '../../client/identity.ts'
 import { type Controller, defineController } from '../../controllers/controller.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { hostName, newUuid } from '../../lib/environment.ts'
-import { microTimestampOf } from '../../lib/time.ts'
+import { microTimestampOf, millisecondsAt } from '../../lib/time.ts'
 
 const NAMESPACE = 'kube-system'
 const LABEL = 'apiserver.kubernetes.io/identity'
@@ -91,5 +91,5 @@ function base32(bytes: Uint8Array): string {
 
 function isExpired({ spec: { renewTime, leaseDurationSeconds } }: Lease, now: Date): boolean {
   if (renewTime === undefined || leaseDurationSeconds === undefined) return true
-  return Date.parse(renewTime) + leaseDurationSeconds * 1000 < now.getTime()
+  return millisecondsAt(renewTime) + leaseDurationSeconds * 1000 < now.getTime()
 }

@@ -4,6 +4,7 @@ import { queueKey } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { defineController, watch } from '../../controllers/controller.ts'
 import { ConfigMap } from '../../kinds/core/configmap.ts'
+import { dateOf, isDate } from '../../lib/time.ts'
 
 const NAMED = { namespace: 'kube-system', name: 'kube-apiserver-legacy-service-account-token-tracking' }
 const KEY = queueKey(NAMED)
@@ -21,7 +22,7 @@ export const legacyTokenTracking = defineController({
       watches: [watch(ConfigMap, ({ current }) => (queueKey(current) === KEY ? KEY : undefined))],
       async reconcile() {
         const now = client.now.getTime()
-        const data = { since: new Date(now).toISOString().slice(0, 10) }
+        const data = { since: dateOf(now) }
         const stored = maps.get(NAMED)
         if (stored) {
           if (!isDate(stored.data?.['since'])) await maps.update({ ...stored, data: { ...stored.data, ...data } })
@@ -36,5 +37,3 @@ export const legacyTokenTracking = defineController({
     }
   },
 })
-
-const isDate = (text = ''): boolean => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text))

@@ -1,4 +1,6 @@
 /** Finds stuck deletions, and webhooks and APIServices that fail. Values in, findings out. */
+
+import { millisecondsAt } from '../../lib/time.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { certificatesIn, expiryFindings } from './certificates.ts'
 import type { Finding } from './findings.ts'
@@ -30,7 +32,7 @@ export function stuckDeletions({ namespaces, definitions, instances }: CheckedOb
   ]
   return found.flatMap(({ name, object: { metadata }, reason }): Finding[] => {
     const since = metadata.deletionTimestamp
-    if (since === undefined || now.getTime() - Date.parse(since) < STUCK_MS) return []
+    if (since === undefined || now.getTime() - millisecondsAt(since) < STUCK_MS) return []
     const subject = `${name}/${metadata.name}`
     const advice =
       'have the owner of these finalizers finish, or repair the API that is named; to remove a finalizer by hand leaves behind what it guards'

@@ -8,6 +8,7 @@ import { failureText } from '../../http/observability/failure-text.ts'
 import { FlowSchema } from '../../kinds/flowcontrol/flowschema.ts'
 import { PriorityLevelConfiguration } from '../../kinds/flowcontrol/prioritylevelconfiguration.ts'
 import { timestampOf } from '../../lib/time.ts'
+import { conditionOf, isSameCondition } from '../../schema/conditions.ts'
 import type { ServerContext } from '../context.ts'
 
 type StoredSchema = FlowSchema
@@ -85,8 +86,7 @@ export const flowSchemaConditions = defineController({
         if (!schema) return
         const level = schema.spec.priorityLevelConfiguration.name
         const desired = danglingOf(level, levels.exists({ name: level }))
-        const stored = schema.status?.conditions?.find(({ type }) => type === desired.type)
-        if (stored?.status === desired.status && stored.reason === desired.reason && stored.message === desired.message) return
+        if (isSameCondition(conditionOf(schema.status?.conditions, desired.type), desired)) return
         const lastTransitionTime = timestampOf(client.now)
         const status = { conditions: [{ ...desired, lastTransitionTime }] }
         await schemas.apply({ metadata: { name }, status }, { subresource: 'status' })

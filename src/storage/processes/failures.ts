@@ -1,4 +1,5 @@
 /** Errors of the primary as they reach a follower. */
+import { messageOf } from '../../lib/error-message.ts'
 import type { Fence } from '../../lib/fence.ts'
 import { TransformError } from '../record-transformer.ts'
 import { Compacted, FencedOff, FutureRevision, type Revision, SpaceExceeded, StoreUnavailable, ValueTooLarge } from '../store.ts'
@@ -13,7 +14,7 @@ export function encodeFailure(id: number, error: unknown, fences: readonly Fence
 }
 
 function describe(error: unknown): Sent {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = messageOf(error)
   if (error instanceof SpaceExceeded) return { kind: 'SpaceExceeded', message, problem: error.problem }
   if (error instanceof StoreUnavailable) return { kind: 'StoreUnavailable', message, problem: error.problem }
   if (error instanceof ValueTooLarge) return { kind: 'ValueTooLarge', message }

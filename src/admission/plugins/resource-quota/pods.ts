@@ -10,6 +10,7 @@ import {
 } from '../../../kinds/rules/pod/resources/resource-rules.ts'
 import type { PodSpec } from '../../../kinds/rules/pod/spec.ts'
 import type { Quantity } from '../../../lib/quantity.ts'
+import { millisecondsAt } from '../../../lib/time.ts'
 import type { AnyObject } from '../../../schema/object-meta.ts'
 import { type Evaluator, meetsRequirement, type ScopeRequirement } from './evaluator.ts'
 import { addLists, listOf, ONE, type ResourceList } from './resource-list.ts'
@@ -63,7 +64,7 @@ export function podUsage(pod: AnyObject, { now, hasPodLevel }: PodParts): Resour
 function isCharged({ metadata: { deletionTimestamp, deletionGracePeriodSeconds }, status }: AnyObject, now: Date): boolean {
   if (status?.phase === 'Failed' || status?.phase === 'Succeeded') return false
   if (!deletionTimestamp || deletionGracePeriodSeconds === undefined) return true
-  return now.getTime() <= Date.parse(deletionTimestamp) + Number(deletionGracePeriodSeconds) * 1000
+  return now.getTime() <= millisecondsAt(deletionTimestamp) + Number(deletionGracePeriodSeconds) * 1000
 }
 
 /** The names of requests and limits in quotas. */

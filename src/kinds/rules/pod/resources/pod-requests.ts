@@ -1,5 +1,6 @@
 /** The total requests or limits of a pod: containers, pod-level resources and overhead. */
 import { addQuantity, parseQuantity, type Quantity, quantitySign } from '../../../../lib/quantity.ts'
+import { conditionOf } from '../../../../schema/conditions.ts'
 import type { Container } from '../containers/container.ts'
 import type { PodSpec } from '../spec.ts'
 import type { PodStatus } from '../status/status.ts'
@@ -39,7 +40,7 @@ export function podLimits(pod: RequestingPod, options: TotalOptions = {}): Total
 export const namesPodLevel = ({ resources }: PodSpec): boolean => Object.keys(resources?.requests ?? {}).some(isPodLevelResource)
 
 function totalsOf({ spec, status = {} }: RequestingPod, bound: Bound, { missing = {}, podLevel = true }: TotalOptions): Totals {
-  const isRefused = status.conditions?.find(({ type }) => type === 'PodResizePending')?.reason === 'Infeasible'
+  const isRefused = conditionOf(status.conditions, 'PodResizePending')?.reason === 'Infeasible'
   const totals: Totals = isRefused ? new Map() : containerTotals(saying(spec, bound, missing), bound)
   for (const given of givenTotals(spec, status, { bound, missing, isRefused })) raise(totals, given)
   if (!podLevel) return totals
