@@ -59,7 +59,8 @@ test('a limit is named MAX or MIN', () => {
   )
   assert.equal(found.length, 0, found.join('\n'))
 })
-const OTHER_LIMIT = /\bconst ((?:MOST|LONGEST|LARGEST|LEAST|SHORTEST|SMALLEST)_\w+)/g
+const OTHER_LIMIT =
+  /\bconst ((?:MOST|LONGEST|LARGEST|WIDEST|LEAST|SHORTEST|SMALLEST)_\w+|(?!(?:MAX|MIN|DEFAULT)_)\w*(?:AT_ONCE|_LIMIT)(?= = -?[\d(]))/g
 
 test('every source file begins with a comment', () => {
   // Unit tests stand beside their subject, and their titles are sentences.

@@ -1,5 +1,5 @@
 /** Match conditions: expressions that decide whether a webhook or a policy is about a request at all. */
-import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
+import { MAX_CALL_COST } from '../cel/kubernetes/base-env.ts'
 import type { Bindings } from '../cel/runtime/program.ts'
 import { CelFault } from '../cel/runtime/values.ts'
 import { aggregate } from '../lib/go-text.ts'
@@ -51,7 +51,7 @@ export function* evaluateConditions({ all }: Conditions, bindings: Bindings, bud
       problems.push(`compilation error: ${program.problem}`)
       continue
     }
-    const { value, cost } = program.evaluate(bindings, { maxCost: PER_CALL_LIMIT })
+    const { value, cost } = program.evaluate(bindings, { maxCost: MAX_CALL_COST })
     budget.note(EVALUATION_WORK + cost)
     if (cost > costLeft) return { outcome: 'error', message: OUT_OF_BUDGET }
     costLeft -= cost

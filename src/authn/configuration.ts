@@ -1,6 +1,6 @@
 /** AuthenticationConfiguration: issuers of tokens, the mapping of their claims to users, and anonymous requests. */
 import { compileAuthentication, readsClaim } from '../cel/kubernetes/authentication.ts'
-import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
+import { MAX_CALL_COST } from '../cel/kubernetes/base-env.ts'
 import { isProblem } from '../cel/kubernetes/expression.ts'
 import type { Program } from '../cel/runtime/program.ts'
 import { dynShape } from '../cel/runtime/shapes.ts'
@@ -161,7 +161,7 @@ type Mapping = {
 function mappedUser(claims: JsonObject, settings: OidcSettings, mapping: Mapping): User {
   const bindings = { claims: dynShape.read(claims as Json) }
   const evaluate = (program: Program, what: string, given: { [name: string]: CelValue } = bindings): CelValue => {
-    const { value } = program.evaluate(given, { maxCost: PER_CALL_LIMIT })
+    const { value } = program.evaluate(given, { maxCost: MAX_CALL_COST })
     if (value instanceof CelFault) throw new TokenError(`error evaluating ${what}: ${value.message}`)
     return value
   }

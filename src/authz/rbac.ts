@@ -83,14 +83,14 @@ export async function bindingsThatPermit(index: RoleIndex, attributes: Attribute
     for (const binding of [...index.bindingsIn(each)]) {
       if (rulesOf(index, binding)?.permit(attributes)) permitting.push(binding)
       // There may be very many of them, and other requests are waiting.
-      if (++seen % MAX_AT_ONCE === 0) await new Promise<void>(nextIteration)
+      if (++seen % MAX_BATCH === 0) await new Promise<void>(nextIteration)
     }
     found.push(...permitting.sort((a, b) => (a.name < b.name ? -1 : 1)))
   }
   return found
 }
 
-const MAX_AT_ONCE = 500
+const MAX_BATCH = 500
 
 /** Cluster role bindings come before those of the namespace. */
 function firstOf(index: RoleIndex, { user, namespace }: { user: User; namespace: string }, test: (binding: Binding) => boolean) {

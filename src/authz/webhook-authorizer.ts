@@ -1,6 +1,6 @@
 /** Authorization by webhook: it receives a SubjectAccessReview, and its response is cached for a while. */
 
-import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
+import { MAX_CALL_COST } from '../cel/kubernetes/base-env.ts'
 import type { Program } from '../cel/runtime/program.ts'
 import { dynShape } from '../cel/runtime/shapes.ts'
 import { CelFault } from '../cel/runtime/values.ts'
@@ -143,7 +143,7 @@ function matches({ conditions }: WebhookSettings, spec: ReviewSpec): boolean | s
   const errors: string[] = []
   const bindings = { request: dynShape.read(conditionRequest(spec)) }
   for (const { expression, program } of conditions) {
-    const { value } = program.evaluate(bindings, { maxCost: PER_CALL_LIMIT })
+    const { value } = program.evaluate(bindings, { maxCost: MAX_CALL_COST })
     if (value === false) return false
     if (value instanceof CelFault) errors.push(`cel evaluation error: expression '${expression}' resulted in error: ${value.message}`)
   }

@@ -25,7 +25,7 @@ const MIN_BYTES = 1 << 10
 /** The least size that each round takes. A round may only find marks to take, and the first may be the rest of the one before. */
 const ROUNDS = [LARGE, LARGE, LARGE, MIN_BYTES, MIN_BYTES]
 /** How many objects are looked at before other work gets its time. */
-const AT_ONCE = 512
+const MAX_BATCH = 512
 
 export class ByteBudget {
   readonly limit: number
@@ -77,7 +77,7 @@ export class ByteBudget {
   #moveOn(): void {
     const current = this.#left.at(-1)
     if (current) {
-      this.#key = current.evictAfter(this.#key, AT_ONCE, ROUNDS[this.#round]!)
+      this.#key = current.evictAfter(this.#key, MAX_BATCH, ROUNDS[this.#round]!)
       if (this.#key === undefined) this.#left.pop()
     } else {
       this.#left = [...this.#all()]

@@ -22,8 +22,8 @@ import { EventsOf, type Watcher } from './watchers.ts'
 /** How long before its end a watch sends a last bookmark, as in Kubernetes. */
 const LAST_BOOKMARK_MS = 2000
 /** How many events, and objects of how many bytes, are sent before the watch yields to other requests: encoding them anew takes long. */
-const EVENTS_AT_ONCE = 512
-const BYTES_AT_ONCE = 1 << 16
+const MAX_BATCH_EVENTS = 512
+const MAX_BATCH_BYTES = 1 << 16
 
 export type WatchRequest = {
   readonly selection: Selection
@@ -148,7 +148,7 @@ export class Watch implements WatchStream, Watcher {
     this.#sentBytes = 0
     for (let sent = 0; this.#state === 'snapshot' || this.#state === 'replay'; sent++) {
       if (this.#sink!.backlog > LIMITS.watchBacklogBytes) this.#await(resume => this.#sink!.onDrain(resume))
-      else if (sent === EVENTS_AT_ONCE || this.#sentBytes > BYTES_AT_ONCE) this.#await(resume => void yieldToOthers().then(resume))
+      else if (sent === MAX_BATCH_EVENTS || this.#sentBytes > MAX_BATCH_BYTES) this.#await(resume => void yieldToOthers().then(resume))
       if (this.#waiting) return
       if (this.#state === 'snapshot') this.#sendInitial()
       else this.#replayNext()

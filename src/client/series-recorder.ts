@@ -36,7 +36,7 @@ export type SeriesRecorderOptions = {
 const REWRITTEN_AFTER_MS = 360_000
 const MAX_NOTE_BYTES = 1024
 /** Events that are written at the same time: each waits for the disk, and they can do that together. */
-const AT_ONCE = 20
+const MAX_CONCURRENT_WRITES = 20
 
 type Seen = {
   readonly metadata: { readonly name: string; readonly namespace: string }
@@ -97,7 +97,7 @@ export function seriesRecorder({ client, controller, instance, onError }: Series
   }
 
   function begin(): void {
-    while (writing.size < AT_ONCE) {
+    while (writing.size < MAX_CONCURRENT_WRITES) {
       const task = waiting.shift()
       if (!task) return
       const written = task()

@@ -41,7 +41,7 @@ export type BackOff = {
 export const DEFAULT_BACK_OFF: BackOff = { firstMs: 5, lastMs: 1_000_000, perSecond: 10, burst: 100 }
 
 /** How often in a row a conflict is retried at once: another write came first, so there is new state to look at. */
-const CONFLICTS_AT_ONCE = 5
+const MAX_IMMEDIATE_RETRIES = 5
 
 type Delayed = { readonly at: number; readonly cancel: () => void }
 
@@ -160,7 +160,7 @@ export class WorkQueue<K> {
     const failures = this.#failures.get(key) ?? 0
     this.#failures.set(key, failures + 1)
     this.#metrics.retries++
-    if (isConflict(error) && failures < CONFLICTS_AT_ONCE) {
+    if (isConflict(error) && failures < MAX_IMMEDIATE_RETRIES) {
       this.add(key)
       return
     }

@@ -1,11 +1,11 @@
 // The exact JSON reader: Go's grammar and error texts, duplicate keys with their paths, 64-bit integers kept.
 
 import { type Duplicate, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { NumberRangeError, writtenNumber } from '../lib/written-number.ts'
 import { MANY_KEYS, tooManyValues, type ValueLimit } from './decoded-size.ts'
 
-/** How deep arrays and objects may nest; far below what would exhaust the stack of any later walk. */
-export const MAX_DEPTH = 1000
+export const MAX_DEPTH = LIMITS.jsonDepth
 
 /** How many duplicates are reported: as many as Kubernetes lists strict decoding errors. */
 const MAX_DUPLICATES = 100

@@ -15,8 +15,7 @@ const START_GROUP = 3
 const END_GROUP = 4
 const FIXED32 = 5
 
-/** How deep messages may stand in one another; declared types go nowhere near, so deeper input means harm. */
-const MAX_DEPTH = 256
+const MAX_DEPTH = LIMITS.protobufDepth
 
 export class ProtobufReader {
   /** How many values may be read. */

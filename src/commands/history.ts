@@ -118,13 +118,13 @@ type Writers = {
   readonly note: string
 }
 
-const ASKED_AT_ONCE = 500
+const MAX_BATCH_REVISIONS = 500
 
 /** The user of each write. It requires a permission, and the server keeps it only for a while. */
 async function writersOf(api: ApiClient, revisions: readonly string[]): Promise<Writers> {
   const known = new Map<string, Writer>()
-  for (let i = 0; i < revisions.length; i += ASKED_AT_ONCE) {
-    const asked = revisions.slice(i, i + ASKED_AT_ONCE)
+  for (let i = 0; i < revisions.length; i += MAX_BATCH_REVISIONS) {
+    const asked = revisions.slice(i, i + MAX_BATCH_REVISIONS)
     const answer = await api.get<{ readonly writes: Readonly<Record<string, Writer>> }>(`/keelson/writes?revisions=${asked}`)
     if (!answer.ok) return { known, note: `users are not shown: ${answer.message}` }
     for (const [revision, writer] of Object.entries(answer.body.writes)) known.set(revision, writer)

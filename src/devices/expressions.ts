@@ -1,5 +1,5 @@
 /** Expressions over devices: compiled once, and evaluated once for each device. */
-import { compileDeviceExpression, DEVICE_COST_LIMIT, type DeviceUse, deviceValue } from '../cel/kubernetes/devices.ts'
+import { compileDeviceExpression, type DeviceUse, deviceValue, MAX_DEVICE_COST } from '../cel/kubernetes/devices.ts'
 import { isProblem } from '../cel/kubernetes/expression.ts'
 import { QuantityValue } from '../cel/libraries/quantities.ts'
 import { SemverValue } from '../cel/libraries/semvers.ts'
@@ -85,7 +85,7 @@ function compiled<T>(use: DeviceUse, expression: string, { features, number, rea
   }
   const { program } = made
   const evaluate = (device: PoolDevice): T | ExpressionError => {
-    const { value } = program.evaluate({ device: deviceValue({ driver: device.driver, ...device.spec }) }, { maxCost: DEVICE_COST_LIMIT })
+    const { value } = program.evaluate({ device: deviceValue({ driver: device.driver, ...device.spec }) }, { maxCost: MAX_DEVICE_COST })
     return value instanceof CelFault ? new ExpressionError('evaluate', explain(value.message)) : read(value)
   }
   return {

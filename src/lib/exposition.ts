@@ -23,14 +23,14 @@ export type Observations = Pick<Histogram, 'bounds' | 'counts' | 'sum' | 'count'
 export const NATIVE_SCHEMA = 3
 
 /** Observations are counted in batches: one by one, they would cost a request more than all its other metrics. */
-const COUNTED_AT_ONCE = 64
+const MAX_UNCOUNTED = 64
 
 /** Counts of observations up to each bound, and in native buckets, which need no bounds. */
 export class Histogram {
   readonly bounds: readonly number[]
   readonly #counts: Float64Array
   readonly #native = new Map<number, number>()
-  readonly #values = new Float64Array(COUNTED_AT_ONCE)
+  readonly #values = new Float64Array(MAX_UNCOUNTED)
   #uncounted = 0
   #zeros = 0
   #sum = 0
@@ -43,7 +43,7 @@ export class Histogram {
 
   observe(value: number): void {
     this.#values[this.#uncounted++] = value
-    if (this.#uncounted === COUNTED_AT_ONCE) this.#countAll()
+    if (this.#uncounted === MAX_UNCOUNTED) this.#countAll()
   }
 
   /** Counts zero `times` times. */

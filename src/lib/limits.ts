@@ -26,6 +26,10 @@ export const LIMITS = {
   patchCopyBytes: 3 * MIB,
   /** Parts of managedFields in one write that are not in canonical form: each of them is parsed and written again. */
   rewrittenElements: 8_000,
+  /** Nesting depth of JSON and CBOR: far below the depth that would exhaust the stack of any later walk. */
+  jsonDepth: 1000,
+  /** Nesting depth of protobuf messages; declared types are nowhere near it. */
+  protobufDepth: 256,
   /** Lines of YAML: the parser visits each of them several times, whatever its content. */
   yamlLines: 250_000,
   /** Nesting depth of YAML lists and mappings, well within the size of the stack. */
@@ -182,6 +186,8 @@ export const LIMITS = {
   errorTextLength: 160 * KIB,
   errorValueLength: 16 * KIB,
   errorMessageLength: 256 * KIB,
+  /** Bytes of an admission webhook's response: a patch can be larger than the object that it patches. */
+  admissionAnswerBytes: 16 * MIB,
   /** Bytes of a conversion webhook's response: a constant, and a factor for each byte of the request. */
   webhookAnswerBytes: 1 * MIB,
   webhookAnswerFactor: 4,

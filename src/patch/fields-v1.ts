@@ -18,14 +18,14 @@ export function* writeFieldsV1(set: FieldSet): Step<JsonObject> {
   const out: JsonObject = children !== undefined && children.size > MANY ? forManyKeys() : {}
   if (children !== undefined) {
     if (owned) out['.'] = {}
-    let left = AT_ONCE
+    let left = MAX_BATCH
     // Every key has a prefix, so none can be one that a prototype answers for.
     for (const element of yield* sortElements(children.keys())) {
       const child = children.get(element)!
       out[element] = child.document ?? (yield* writeFieldsV1(child))
       if (--left === 0) {
         yield
-        left = AT_ONCE
+        left = MAX_BATCH
       }
     }
   }
@@ -34,7 +34,7 @@ export function* writeFieldsV1(set: FieldSet): Step<JsonObject> {
 }
 
 /** How many members are read or written before others may run. */
-const AT_ONCE = 1024
+const MAX_BATCH = 1024
 
 const MANY = 128
 
@@ -64,7 +64,7 @@ type Reading = { problem: string | undefined; readonly rewritten: Rewritten }
 function* readDocument(document: JsonObject, reading: Reading): Step<FieldSet> {
   let node = new OpenNode(document, '', undefined)
   for (let count = 1; ; count++) {
-    if (count % AT_ONCE === 0) yield
+    if (count % MAX_BATCH === 0) yield
     const key = node.nextKey()
     if (key === undefined) {
       const set = node.close()

@@ -66,13 +66,13 @@ export function decodeJsonPatch(document: Json): PatchOperation[] {
 export function* applyJsonPatch(document: Json, operations: readonly PatchOperation[]): Step<Json> {
   const patching = new Patching(document)
   for (const [i, operation] of operations.entries()) {
-    if (i > 0 && i % OPERATIONS_AT_ONCE === 0) yield
+    if (i > 0 && i % MAX_BATCH_OPERATIONS === 0) yield
     patching.apply(operation)
   }
   return patching.result()
 }
 
-const OPERATIONS_AT_ONCE = 500
+const MAX_BATCH_OPERATIONS = 500
 
 type Container = Json[] | JsonObject
 

@@ -124,20 +124,20 @@ export function* sortElements(elements: Iterable<PathElement>): Step<PathElement
   const read: ReadElement[] = []
   for (const element of given) {
     read.push([element, element.charCodeAt(0) === F ? null : parseJson(element.slice(2), { trusted: true }).value])
-    if (read.length % AT_ONCE === 0) yield
+    if (read.length % MAX_BATCH === 0) yield
   }
   const sorted = yield* sort(read)
   return sorted.map(([element]) => element)
 }
 
 type ReadElement = readonly [element: PathElement, content: Json]
-const AT_ONCE = 1024
+const MAX_BATCH = 1024
 
 /** A sort by merging: to compare elements takes long, and there may be very many. */
 function* sort(list: readonly ReadElement[]): Step<ReadElement[]> {
   let runs: ReadElement[][] = []
-  for (let from = 0; from < list.length; from += AT_ONCE) {
-    runs.push(list.slice(from, from + AT_ONCE).sort(compareElements))
+  for (let from = 0; from < list.length; from += MAX_BATCH) {
+    runs.push(list.slice(from, from + MAX_BATCH).sort(compareElements))
     yield
   }
   while (runs.length > 1) {
@@ -152,7 +152,7 @@ function* merge(a: readonly ReadElement[], b: readonly ReadElement[]): Step<Read
   const merged: ReadElement[] = []
   for (let [i, j] = [0, 0]; i < a.length || j < b.length; ) {
     merged.push(j === b.length || (i < a.length && compareElements(a[i]!, b[j]!) <= 0) ? a[i++]! : b[j++]!)
-    if (merged.length % AT_ONCE === 0) yield
+    if (merged.length % MAX_BATCH === 0) yield
   }
   return merged
 }

@@ -7,7 +7,7 @@ export type Expire = (key: string, modified: Revision) => Promise<unknown>
 
 type Due = { readonly deadline: number; readonly key: string; readonly modified: Revision }
 
-const DUE_AT_ONCE = 256
+const MAX_BATCH = 256
 const RETRY_MS = 1_000
 const SUPERSEDED = 1_000
 
@@ -63,7 +63,7 @@ export class Expiry {
 
   #expireDue(): void {
     const now = this.#clock.now()
-    for (let n = 0; n < DUE_AT_ONCE && this.#heap.length > 0 && this.#heap[0]!.deadline <= now; ) {
+    for (let n = 0; n < MAX_BATCH && this.#heap.length > 0 && this.#heap[0]!.deadline <= now; ) {
       const due = pop(this.#heap)
       if (this.#dues.get(due.key) !== due) continue
       this.#dues.delete(due.key)

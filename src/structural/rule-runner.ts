@@ -1,5 +1,5 @@
 /** Runs the rules of one schema on one value, within the limits that all rules on an object share. */
-import { PER_CALL_LIMIT } from '../cel/kubernetes/base-env.ts'
+import { MAX_CALL_COST } from '../cel/kubernetes/base-env.ts'
 import { type Bindings, CelCancellation, type Evaluation, type Program } from '../cel/runtime/program.ts'
 import { CelFault, CelOptional, type CelValue, optionalNone } from '../cel/runtime/values.ts'
 import { goFieldValue, goQuote } from '../lib/go-text.ts'
@@ -88,7 +88,7 @@ export class RuleRunner {
   }
 
   #run(program: Program, bindings: Bindings): Evaluation {
-    const evaluation = program.evaluate(bindings, { maxCost: PER_CALL_LIMIT, maxWork: this.#budget.left })
+    const evaluation = program.evaluate(bindings, { maxCost: MAX_CALL_COST, maxWork: this.#budget.left })
     this.#budget.charge(EVALUATION_WORK + evaluation.work + evaluation.cost / COST_PER_UNIT)
     return evaluation
   }

@@ -13,6 +13,7 @@ import {
 } from '../cel/checker/types.ts'
 import { escapeName } from '../cel/kubernetes/field-names.ts'
 import { type SizedType, sized, sizedList, sizedMap } from '../cel/kubernetes/sized-types.ts'
+import { LIMITS } from '../lib/limits.ts'
 import { withEnvelope } from './envelope.ts'
 import type { Structural } from './schema.ts'
 
@@ -24,7 +25,7 @@ export interface RuleType extends SizedType {
 }
 
 /** The largest request: a value without a limit of its own may be as large. */
-export const MAX_REQUEST_BYTES = 3 * 1024 * 1024
+export const MAX_REQUEST_BYTES = LIMITS.bodyBytes
 
 const MAX_TEXT_LENGTH = MAX_REQUEST_BYTES - 2
 /** The lengths of the shortest and the longest texts of some formats, quotes included. */

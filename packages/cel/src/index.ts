@@ -4,7 +4,7 @@ import { estimateCost } from '../../../src/cel/checker/cost.ts'
 import { type CostEstimator, exactly } from '../../../src/cel/checker/cost-range.ts'
 import { createEnv, type Env, extendEnv } from '../../../src/cel/checker/env.ts'
 import { formatType } from '../../../src/cel/checker/types.ts'
-import { baseEnv, languageLibraries, PER_CALL_LIMIT } from '../../../src/cel/kubernetes/base-env.ts'
+import { baseEnv, languageLibraries, MAX_CALL_COST } from '../../../src/cel/kubernetes/base-env.ts'
 import { isProblem, programOf } from '../../../src/cel/kubernetes/expression.ts'
 import { literalIssues } from '../../../src/cel/kubernetes/literal-checks.ts'
 import { sizedTypesLibrary, sizesOf } from '../../../src/cel/kubernetes/sized-types.ts'
@@ -20,7 +20,7 @@ import { valueFrom } from './values.ts'
 
 export type * from './public.d.ts'
 
-export const KUBERNETES_COST_LIMIT = PER_CALL_LIMIT
+export const KUBERNETES_COST_LIMIT = MAX_CALL_COST
 
 export class CelError extends Error {
   readonly issues: readonly Issue[]

@@ -2,7 +2,7 @@
 
 import { type CelType, objectType } from '../../cel/checker/types.ts'
 import { AdmissionCompiler, type AdmissionUse, type AdmissionVariables } from '../../cel/kubernetes/admission.ts'
-import { PER_CALL_LIMIT } from '../../cel/kubernetes/base-env.ts'
+import { MAX_CALL_COST } from '../../cel/kubernetes/base-env.ts'
 import type { Bindings } from '../../cel/runtime/program.ts'
 import { CelFault, CelMap, type CelValue, fault } from '../../cel/runtime/values.ts'
 import { goQuote } from '../../lib/go-text.ts'
@@ -91,7 +91,7 @@ export class EvaluationPass {
   evaluate({ text, program: programOf }: CompiledExpression): Evaluated {
     const program = programOf()
     if ('problem' in program) return { error: `compilation error: ${program.problem}`, type: 'compile_error' }
-    const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
+    const { value, cost } = program.evaluate(this.#bindings, { maxCost: MAX_CALL_COST })
     this.#spend(cost)
     if (!(value instanceof CelFault)) return { value }
     return { error: `expression '${text}' resulted in error: ${value.message}`, type: 'invalid_error' }
@@ -143,7 +143,7 @@ class LazyVariables extends CelMap {
   #evaluate({ name, program: programOf }: CompiledVariable): CelValue {
     const program = programOf()
     if ('problem' in program) return fault(`composited variable ${goQuote(name)} fails to compile: ${program.problem}`)
-    const { value, cost } = program.evaluate(this.#bindings, { maxCost: PER_CALL_LIMIT })
+    const { value, cost } = program.evaluate(this.#bindings, { maxCost: MAX_CALL_COST })
     this.#spend(cost)
     return value instanceof CelFault ? fault(`composited variable ${goQuote(name)} fails to evaluate: ${value.message}`) : value
   }

@@ -1,6 +1,7 @@
 /** One call of an admission webhook, and its outcome. */
 import { stringifyJson } from '../../codec/json.ts'
 import type { Cancellation } from '../../lib/cancellation.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { badRequest, type StatusError } from '../../schema/status-error.ts'
 import { type Destination, type ReportedDestination, UnreachableService } from '../../transport/destination.ts'
 import { failureOf, type WebhookCall, WebhookCallError, type WebhookTransport, webhookPath } from '../../transport/webhook-transport.ts'
@@ -27,9 +28,6 @@ export type CallOutcome =
   | { readonly outcome: 'failed'; readonly message: string; readonly code: number }
 
 const USER_AGENT = { 'User-Agent': 'kube-apiserver-admission' }
-
-/** Answers are small; a patch can be as large as the object that it patches, and more. */
-const MAX_RESPONSE_BYTES = 16 << 20
 
 export type WebhookOptions = {
   readonly isMutating: boolean
@@ -61,7 +59,7 @@ export async function callWebhook(
     const { headers: own, ...address } = addressOf(webhook, timeoutSeconds, parts)
     const answer = await parts.transport.call({
       body: stringifyJson(reviewFor(request, { uid, version })),
-      maxResponseBytes: MAX_RESPONSE_BYTES,
+      maxResponseBytes: LIMITS.admissionAnswerBytes,
       timeoutMs: timeoutSeconds * 1000,
       signal,
       elsewhere: parts.elsewhere,

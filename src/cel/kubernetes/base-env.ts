@@ -78,4 +78,4 @@ export function baseEnv(age: ExpressionAge): Env {
 }
 
 /** The cost limit of one expression at run time. */
-export const PER_CALL_LIMIT = 1_000_000
+export const MAX_CALL_COST = 1_000_000

@@ -33,7 +33,7 @@ export interface DeviceProgram {
 }
 
 /** The cost limit of one evaluation, and of its estimate. */
-export const DEVICE_COST_LIMIT = 1_000_000
+export const MAX_DEVICE_COST = 1_000_000
 
 /** A device, as expressions see it. */
 export interface DeviceInput {

@@ -1,7 +1,7 @@
 /** Writes for many objects of one job, some of them at the same time. */
 
 /** How many writes for one job are under way at the same time. */
-const AT_ONCE = 16
+const MAX_CONCURRENT_WRITES = 16
 
 export type Completed<T> = { readonly done: readonly T[]; readonly error?: unknown }
 
@@ -19,6 +19,6 @@ export async function concurrently<T>(items: readonly T[], write: (item: T) => P
         error ??= failure
       }
   }
-  await Promise.all(Array.from({ length: Math.min(AT_ONCE, items.length) }, work))
+  await Promise.all(Array.from({ length: Math.min(MAX_CONCURRENT_WRITES, items.length) }, work))
   return error === undefined ? { done } : { done, error }
 }

@@ -28,7 +28,7 @@ export type QuotaControllerParts = {
 /** How long a count is good at most: pods whose deletion is overdue are not counted any more, and nothing else tells. */
 const COUNT_AGAIN_MS = 5 * 60_000
 /** How many objects are measured before others may run. */
-const AT_ONCE = 200
+const MAX_BATCH = 200
 /** Changes are collected the longer, the more has to be counted because of them: a millisecond for so many objects. */
 const OBJECTS_PER_MS = 10
 
@@ -134,9 +134,9 @@ function* measure(quota: AnyObject, content: Content): Step<ResourceList> {
       used = addLists(used, ofNumber)
       continue
     }
-    for (let i = 0; i === 0 || i < objects.length; i += AT_ONCE) {
+    for (let i = 0; i === 0 || i < objects.length; i += MAX_BATCH) {
       if (i > 0) yield
-      const some = objects.slice(i, i + AT_ONCE).flatMap(({ object }) => object ?? [])
+      const some = objects.slice(i, i + MAX_BATCH).flatMap(({ object }) => object ?? [])
       used = addLists(used, usedBy(quota, evaluator, some))
     }
   }

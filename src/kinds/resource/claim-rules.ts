@@ -1,6 +1,6 @@
 /** Rules for the spec of a claim. */
 
-import { DEVICE_COST_LIMIT } from '../../cel/kubernetes/devices.ts'
+import { MAX_DEVICE_COST } from '../../cel/kubernetes/devices.ts'
 import { isDNS1123Label, isDNS1123Subdomain } from '../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, unsupported, withValue } from '../../schema/refs.ts'
 import type { RequestContext } from '../../schema/request-context.ts'
@@ -51,7 +51,7 @@ export function* validateClaimSpec(
       yield* validateConfiguration(configuration, here)
     },
   })
-  if (derived.total > DEVICE_COST_LIMIT)
+  if (derived.total > MAX_DEVICE_COST)
     yield forbidden(at.devices, 'too complex, total cost of derived attribute CEL expressions in the claim exceeds cost limit')
 }
 

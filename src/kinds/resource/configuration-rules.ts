@@ -1,5 +1,5 @@
 /** Rules for driver configuration, and for the expressions that select devices. */
-import { compileDeviceExpression, DEVICE_COST_LIMIT, type DeviceUse } from '../../cel/kubernetes/devices.ts'
+import { compileDeviceExpression, type DeviceUse, MAX_DEVICE_COST } from '../../cel/kubernetes/devices.ts'
 import { isProblem } from '../../cel/kubernetes/expression.ts'
 import { isObject, type Json } from '../../lib/json-value.ts'
 import { type FieldError, forbidden, internal, invalid, type Ref, required, tooLong, withValue } from '../../schema/refs.ts'
@@ -94,6 +94,6 @@ function* checkExpression(
     yield compiled.reason === 'invalid' ? invalid(at, compiled.detail) : internal(at, compiled.detail)
     return 0n
   }
-  if (compiled.maxCost > DEVICE_COST_LIMIT) yield forbidden(at, 'too complex, exceeds cost limit')
+  if (compiled.maxCost > MAX_DEVICE_COST) yield forbidden(at, 'too complex, exceeds cost limit')
   return compiled.maxCost
 }

@@ -56,8 +56,8 @@ export type Migrated = {
 }
 
 const PAGE = 500
-/** Concurrent writes: enough to fill a commit. */
-const AT_ONCE = 128
+/** Enough to fill a commit. */
+const MAX_CONCURRENT_WRITES = 128
 const NAMED = 10
 
 /** Throws ConfigError when it refuses, and StoreUnavailable when a store cannot be used. */
@@ -231,7 +231,7 @@ class Copy {
         writing.add(write)
         this.#count(entry.key)
       }
-      if (writing.size >= AT_ONCE) await Promise.race(writing)
+      if (writing.size >= MAX_CONCURRENT_WRITES) await Promise.race(writing)
       if (done % PAGE === 0) onProgress(done, Math.max(done, total))
     }
     await Promise.all(writing)

@@ -13,8 +13,8 @@ export type GivenRecord = {
   readonly deadline?: number
 }
 
-const PUTS_AT_ONCE = 512
-const BYTES_AT_ONCE = 4 << 20
+const MAX_BATCH_PUTS = 512
+const MAX_BATCH_BYTES = 4 << 20
 
 /**
  * Writes records to a directory that has no store yet; `newest` is its revision then, and nothing before that can be read or watched
@@ -36,7 +36,7 @@ export async function buildEmbeddedStore(dir: string, newest: Revision, records:
       const body = encodeBody(header, value)
       puts.push({ header, body, isFreeing: false })
       bytes += body.length
-      if (puts.length < PUTS_AT_ONCE && bytes < BYTES_AT_ONCE) continue
+      if (puts.length < MAX_BATCH_PUTS && bytes < MAX_BATCH_BYTES) continue
       await commit({ puts, removes: [] })
       puts = []
       bytes = 0

@@ -19,8 +19,8 @@ export type Outcomes<W> = {
 type Waiting = { readonly maintenance: Maintenance; resolve(): void; reject(error: unknown): void }
 
 // Preparing a write takes some 5 µs of the event loop and storing it as much of another thread.
-const WRITES_AT_ONCE = 512
-const BYTES_AT_ONCE = 4 << 20
+const MAX_BATCH_WRITES = 512
+const MAX_BATCH_BYTES = 4 << 20
 
 /** Commits one group after the other; writes keep their order. */
 export class GroupCommit<W extends Write> {
@@ -105,6 +105,6 @@ export class GroupCommit<W extends Write> {
 function howMany(writes: readonly Write[]): number {
   let bytes = 0
   let count = 0
-  while (count < writes.length && count < WRITES_AT_ONCE && bytes < BYTES_AT_ONCE) bytes += writes[count++]!.body.length
+  while (count < writes.length && count < MAX_BATCH_WRITES && bytes < MAX_BATCH_BYTES) bytes += writes[count++]!.body.length
   return count
 }

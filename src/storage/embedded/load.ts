@@ -34,7 +34,7 @@ export function loadHistory(file: Headers, known?: readonly DamagedRecord[]): Lo
 }
 
 // A damaged revision at the end of the log that is further off than this is not believed.
-const WIDEST_GAP = 1_000_000
+const MAX_GAP = 1_000_000
 
 /** Damaged headers may name any revision; what they get is one between those of their sound neighbours, which they must have had. */
 function* inOrder(file: Headers, compacted: Revision): Generator<KeyedState<Stored>> {
@@ -51,7 +51,7 @@ function* inOrder(file: Headers, compacted: Revision): Generator<KeyedState<Stor
     last = found.state.modified
     yield found
   }
-  yield* withRevisionsBetween(damaged, last, Math.max(last, compacted) + WIDEST_GAP)
+  yield* withRevisionsBetween(damaged, last, Math.max(last, compacted) + MAX_GAP)
 }
 
 function* withRevisionsBetween(damaged: KeyedState<Stored>[], low: Revision, high: Revision): Generator<KeyedState<Stored>> {

@@ -21,7 +21,7 @@ import { decodeEntry, decodeHeader, encodeHeader, type Stored } from './record.t
 const EVENTS_PER_CHUNK = 256
 const BYTES_PER_CHUNK = 4 << 20
 const BYTES_PER_PAGE = 8 << 20
-const ENTRIES_AT_ONCE = 512
+const MAX_BATCH_ENTRIES = 512
 const SWEEP_REVISIONS = 512
 
 export type LogReaderOptions = {
@@ -167,7 +167,7 @@ export class LogReader {
     // Whoever reads page by page need not hold more than so many bytes at once.
     const mostBytes = page.limit === undefined ? Number.POSITIVE_INFINITY : BYTES_PER_PAGE
     const how = { mostBytes, asStored: page.asStored }
-    const isShort = found.length <= ENTRIES_AT_ONCE
+    const isShort = found.length <= MAX_BATCH_ENTRIES
     const reading = isShort ? allOf(this.#entries(found, how)) : this.reading(this.#entriesYielding(found, revision, how))
     if (isShort) this.release()
     const entries = await reading
@@ -285,7 +285,7 @@ export class LogReader {
       const entries: Entry[] = []
       let bytes = 0
       while (entries.length < found.length && bytes <= mostBytes) {
-        const next = found.slice(entries.length, entries.length + ENTRIES_AT_ONCE)
+        const next = found.slice(entries.length, entries.length + MAX_BATCH_ENTRIES)
         const reading = allOf(this.#entries(next, { mostBytes: mostBytes - bytes, asStored, snapshot }))
         this.release()
         for (const entry of await reading) {

@@ -36,8 +36,8 @@ type Pending = Write & {
 }
 
 const SWEEP_REVISIONS = 512
-const REMOVES_AT_ONCE = 256
-const HEADERS_AT_ONCE = 1_024
+const MAX_BATCH_REMOVES = 256
+const MAX_BATCH_HEADERS = 1_024
 
 export class Writer {
   readonly #engine: Engine
@@ -252,14 +252,14 @@ export class Writer {
     }
     await this.#findGarbage()
     for (;;) {
-      if (this.#garbage.length < REMOVES_AT_ONCE) {
+      if (this.#garbage.length < MAX_BATCH_REMOVES) {
         const dropped = this.#history.sweep(SWEEP_REVISIONS)
         for (const { key, state } of dropped ?? []) this.#garbage.push(encodeHeader(key, state))
         if (!dropped && this.#garbage.length === 0) return
       }
       // The rest is found again when the store is next opened.
       if (this.#isClosing) return
-      const removes = this.#garbage.slice(0, REMOVES_AT_ONCE)
+      const removes = this.#garbage.slice(0, MAX_BATCH_REMOVES)
       if (removes.length > 0) await this.#maintain({ removes })
       this.#garbage.splice(0, removes.length)
     }
@@ -272,7 +272,7 @@ export class Writer {
       let looked = 0
       for (const header of this.#reader.file.headers(after)) {
         const { key, state } = decodeHeader(header)
-        if (state.modified > this.#history.oldest || looked++ === HEADERS_AT_ONCE) break
+        if (state.modified > this.#history.oldest || looked++ === MAX_BATCH_HEADERS) break
         this.#searched = Math.max(this.#searched, state.modified)
         if (!state.damage && !this.#history.exact(key, state.modified)) this.#garbage.push(encodeHeader(key, state))
       }
