@@ -1,7 +1,8 @@
 /** Compiles a CustomResourceDefinition to resources, one for each version, which are served like those of built-in kinds. */
-import type { DefinitionNames, DefinitionVersion } from '../kinds/apiextensions/definition-shapes.ts'
+import type { DefinitionNames, DefinitionVersion, Spec } from '../kinds/apiextensions/definition-shapes.ts'
 import type { Fence } from '../lib/fence.ts'
 import type { JsonObject } from '../lib/json-value.ts'
+import { byPreference } from '../registry/catalog.ts'
 import type { CustomSchema } from '../schema/custom-schema.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
 import { customResource, type Definition, type Resource, type VersionConversion } from '../schema/resource.ts'
@@ -10,7 +11,6 @@ import { publishedSchema } from '../structural/published.ts'
 import type { JsonSchema } from '../structural/schema.ts'
 import { printerColumns } from './columns.ts'
 import { type CustomDefinition, storageVersion } from './definition.ts'
-import { deprecationOf } from './deprecation.ts'
 import { finalizerWarnings, objectRules } from './rules.ts'
 import { scaleSubresource } from './scale.ts'
 import { selectableFields } from './selectable.ts'
@@ -201,4 +201,15 @@ function published({ described, preserve }: VersionSchema, { version, metadata, 
   const schema = publishedSchema(described, { version, metadata })
   if (version === 2 || selectable.length === 0) return schema
   return { ...schema, 'x-kubernetes-selectable-fields': selectable.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, '') })) }
+}
+
+/** The warning that clients of a version get; undefined for one that is not deprecated. */
+function deprecationOf({ group, names, versions }: Spec, name: string): string | undefined {
+  const version = versions?.find(v => v.name === name)
+  if (!version?.deprecated) return undefined
+  if (version.deprecationWarning !== undefined) return version.deprecationWarning
+  const newer = (versions ?? []).filter(v => v.served && !v.deprecated && byPreference(v.name, name) < 0).map(v => v.name)
+  const [best] = newer.sort(byPreference)
+  const warning = `${group}/${name} ${names.kind} is deprecated`
+  return best === undefined ? warning : `${warning}; use ${group}/${best} ${names.kind}`
 }

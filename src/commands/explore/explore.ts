@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { parseYaml } from '../../codec/yaml.ts'
 import { readServeFlags } from '../../flags/read-flags.ts'
 import { UsageError } from '../../flags/usage-error.ts'
+import { parseDuration } from '../../lib/duration.ts'
 import { replaceFile } from '../../lib/private-files.ts'
 import { exploreSubject } from '../../library/explore/explore.ts'
 import { groupsOf, PROGRAM, problemsOf, programIs, RESTART_POLICIES, settingsOf } from '../../library/explore/in-process.ts'
@@ -20,7 +21,6 @@ import { kubeconfigText } from '../../server/credentials/kubeconfig.ts'
 import { startServer } from '../../server/start.ts'
 import { startChild } from '../child.ts'
 import type { Command } from '../command.ts'
-import { millisecondsIn } from '../durations.ts'
 import { type OwnFlags, readOwnFlags } from '../own-flags.ts'
 import { askedToStop, ENDING_WITH_TERMINAL } from '../signals.ts'
 import { killAll, startProgram } from './process.ts'
@@ -184,4 +184,15 @@ function invariantsIn(file: string | undefined): ExploreInvariant[] {
 function commandText(own: OwnFlags, { id, seed }: { readonly id: string; readonly seed: number }): string {
   const left = readOwnFlags(own.given, { flags: ['only', 'seed', 'budget', 'output', 'perturbations'] }).others
   return ['keelson', 'explore', ...left, `--seed=${seed}`, `--only=${id}`, '--', ...own.command].map(quoted).join(' ')
+}
+
+/** Milliseconds of a text such as `5m`, above zero. Throws UsageError, which names the flag. */
+function millisecondsIn(text: string, flag: string): number {
+  try {
+    const ms = Number(parseDuration(text)) / 1e6
+    if (ms > 0) return ms
+  } catch {
+    // The message below says it better.
+  }
+  throw new UsageError(`${flag} takes a duration such as 30s or 5m, above 0, not "${text}"`)
 }

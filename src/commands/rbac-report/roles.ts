@@ -1,5 +1,4 @@
 /** The smallest roles that allow recorded uses, and the permissions of roles that no use needed. */
-import { groupBy } from '../../lib/group-by.ts'
 import type { AccessUse } from '../../public.d.ts'
 
 export type Rule = {
@@ -167,4 +166,16 @@ function unusedOf(rule: Rule, uses: readonly AccessUse[]): UnusedPermission[] {
     const unused = verbs.filter(verb => !used.has(verb))
     return unused.length > 0 ? [{ target, verbs: unused }] : []
   })
+}
+
+/** Items by a key, in the order of their first appearance; as Map.groupBy, which Node 20 does not have. */
+function groupBy<T, Key>(items: Iterable<T>, keyOf: (item: T) => Key): Map<Key, T[]> {
+  const groups = new Map<Key, T[]>()
+  for (const item of items) {
+    const key = keyOf(item)
+    const group = groups.get(key)
+    if (group) group.push(item)
+    else groups.set(key, [item])
+  }
+  return groups
 }

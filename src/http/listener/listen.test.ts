@@ -23,6 +23,7 @@ import { WatchEvent, type WatchStream } from '../../cache/watch-stream.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { issueAuthority, issueClient, issueServer } from '../../lib/x509/issue.ts'
 import type { Result } from '../../registry/api.ts'
+import type { Fields, Log } from '../observability/log.ts'
 
 const SECRET = '/api/v1/namespaces/default/secrets/a'
 const secrets = find(testCatalog(), 'secrets')
@@ -128,7 +129,16 @@ test('bodies are read whole, and refused past the limit', async () => {
 
 test('a body that stops in the middle does not keep the handler waiting', async () => {
   let called = false
+  const ended = withResolvers()
+  let noted: Fields = {}
+  const nothing = () => {}
+  const debug = (fields: Fields) => {
+    noted = fields
+    ended.resolve()
+  }
+  const log: Log = { enabled: () => true, debug, info: nothing, warn: nothing, error: nothing }
   await using server = await testServer({
+    log,
     handle: () => {
       called = true
       return objectOf(secretJson('a'))
@@ -137,9 +147,12 @@ test('a body that stops in the middle does not keep the handler waiting', async 
   const socket = connect({ host: '127.0.0.1', port: server.port, ca: authority.cert })
   socket.on('error', () => {})
   await once(socket, 'secureConnect')
-  socket.write(`PUT ${SECRET} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer secret-token\r\ncontent-length: 100\r\n\r\n{"half`)
-  await new Promise(resolve => setTimeout(resolve, 50))
-  socket.destroy()
+  const headers = 'host: x\r\nauthorization: Bearer secret-token\r\ncontent-length: 100\r\nexpect: 100-continue'
+  socket.write(`PUT ${SECRET} HTTP/1.1\r\n${headers}\r\n\r\n`)
+  await once(socket, 'data')
+  socket.write('{"half', () => socket.destroy())
+  await ended.promise
+  assert.equal(noted['path'], SECRET)
   assert.equal((await ask(server.port, '/healthz')).status, 200)
   assert.equal(called, false)
 })

@@ -9,7 +9,6 @@ import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
 import { millisecondsAt } from '../../lib/time.ts'
 import { annotatedScript } from '../script/script.ts'
-import { processorMs } from './processor-time.ts'
 import type { Use } from './scripted-use.ts'
 
 /** Usage of each resource, as quantities. */
@@ -79,3 +78,15 @@ const quantities = ({ cpu, memory }: Amounts): Usage => ({
   // Whole kibibytes, as a metrics server reports them.
   memory: quantityOf((memory / 1_024_000n) * 1024n, 0, 'BinarySI').text,
 })
+
+/** The milliseconds of one processor that a container has used since its start, from usages in thousandths, each valid from a time on. */
+function processorMs(uses: readonly Use[], ranMs: number, milliOf: (use: Use | undefined) => bigint): number {
+  const changes = [...new Set([0, ...uses.map(({ afterMs }) => afterMs)])].filter(at => at < ranMs).sort((a, b) => a - b)
+  let sum = 0
+  for (const [i, from] of changes.entries()) {
+    const until = Math.min(changes[i + 1] ?? ranMs, ranMs)
+    const use = uses.findLast(({ afterMs }) => afterMs <= from)
+    sum += (until - from) * Number(milliOf(use))
+  }
+  return sum / 1000
+}
