@@ -3,7 +3,6 @@
 import { goQuote } from '../../lib/go-text.ts'
 import { copyJson, deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDomainPrefixedPath } from '../../lib/names.ts'
-import type { ObjectMeta } from '../../schema/object-meta.ts'
 import {
   duplicate,
   entry,
