@@ -2,6 +2,10 @@
 import type { Entry, Page, Revision, Store } from '../storage/store.ts'
 import type { ResourceCache } from './resource-cache.ts'
 
+/** How many past writes are read back, so that watches opened before a restart can go on. */
+export const REPLAYED = 10_000
+/** How long until a store that others write to is read again after that failed. */
+export const LOAD_AGAIN_MS = 200
 const MAX_PAGE = 1_000
 /** To etcd every page costs as much as counting all keys of the range. */
 const MAX_SHARED_PAGE = 10_000

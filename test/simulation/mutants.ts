@@ -101,27 +101,27 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'the caches go on after a cut one revision too late',
-    file: 'src/cache/caches.ts',
-    find: "this.#store.watch('/', this.#revision, signal)",
+    file: 'src/cache/follower.ts',
+    find: "this.#store.watch('/', this.#position.revision, signal)",
     replace:
-      "this.#store.watch('/', this.#revision > 250 ? Math.min(this.#revision + 1, await Promise.resolve(this.#store.fresh())) : this.#revision, signal)",
+      "this.#store.watch('/', this.#position.revision > 250 ? Math.min(this.#position.revision + 1, await Promise.resolve(this.#store.fresh())) : this.#position.revision, signal)",
   },
   {
     name: 'changes are lost while a kind is loaded again',
-    file: 'src/cache/caches.ts',
-    find: 'for (const event of this.#joining.get(prefix)!) cache.apply(event)\n',
+    file: 'src/cache/joining.ts',
+    find: 'for (const event of this.#kept.get(prefix)!) cache.apply(event)\n',
     replace: '',
   },
   {
     name: 'watches stay open when the caches have missed history',
-    file: 'src/cache/caches.ts',
-    find: 'this.#watches.endThoseOf(cache, isBack ?',
-    replace: 'if (isBack) this.#watches.endThoseOf(cache, isBack ?',
+    file: 'src/cache/follower.ts',
+    find: 'this.#watches.endThoseOf(cache, reason)',
+    replace: 'if (isBack) this.#watches.endThoseOf(cache, reason)',
   },
   {
     name: 'a write is acknowledged before it can be read',
-    file: 'src/cache/caches.ts',
-    find: 'whenDone(this.#revision < revision ? this.reached(revision) : undefined, () => {',
+    file: 'src/cache/own-writes.ts',
+    find: 'whenDone(this.#position.revision < revision ? this.#position.reached(revision) : undefined, () => {',
     replace: 'whenDone(undefined as void | undefined, () => {',
   },
   {
