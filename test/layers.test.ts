@@ -137,6 +137,34 @@ for (const { from, to, why } of NEVER)
     assert.deepEqual(found.map(lineOf), [])
   })
 
+/**
+ * The folders that have promise-or-value results, as decision 012 says: those that answer a GET without a promise, the stores and what they
+ * ask, and programs. All others wait in steps.
+ */
+const MAYBE_PROMISE = [
+  'lib',
+  'storage',
+  'encryption',
+  'cache',
+  'authn',
+  'authz',
+  'audit',
+  'http',
+  'faults',
+  'server',
+  'library',
+  'workspaces',
+]
+/** The interface between the registry and http/. */
+const MAYBE_PROMISE_FILES = ['src/registry/api.ts']
+
+test('promise-or-value results stay at the edges: everybody else waits in steps', () => {
+  const found = sourcesIn('src')
+    .filter(file => !MAYBE_PROMISE.includes(file.split('/')[1]!) && !MAYBE_PROMISE_FILES.includes(file))
+    .filter(file => /\/maybe-promise\.ts'|\binstanceof Promise\b/.test(readFileSync(file, 'utf8')))
+  assert.deepEqual(found, [])
+})
+
 test('no file imports itself through others, types aside', () => {
   const imports: (readonly [from: string, to: string])[] = []
   for (const file of ['src', 'test', 'bench'].flatMap(sourcesIn))

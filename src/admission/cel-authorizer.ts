@@ -1,16 +1,12 @@
 /** Authorization as expressions ask for it. */
 import type { CelAccess, CelAuthorizer, CelDecision, CelUser } from '../cel/libraries/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
-import { type Step, waitFor } from '../lib/step.ts'
+import { isStep, type MaybeStep, type Step } from '../lib/step.ts'
 import type { Attributes as AccessAttributes, Decision } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import type { Attributes } from './attributes.ts'
 
-export type Authorize = (
-  user: User,
-  attributes: AccessAttributes,
-  request: { readonly signal: Cancellation },
-) => Decision | Promise<Decision>
+export type Authorize = (user: User, attributes: AccessAttributes, request: { readonly signal: Cancellation }) => MaybeStep<Decision>
 
 /** Every evaluation asks for one more decision at least, and the cost limit of expressions allows fewer checks than this. */
 const MAX_EVALUATIONS = 64
@@ -21,7 +17,8 @@ const MAX_EVALUATIONS = 64
  */
 export class ExpressionAuthorizer {
   readonly #authorize: Authorize
-  readonly #awaited = new WeakMap<Attributes, Map<string, Awaited>>()
+  /** The decisions that requests have waited for. */
+  readonly #awaited = new WeakMap<Attributes, Map<string, CelDecision>>()
 
   constructor(authorize: Authorize) {
     this.#authorize = authorize
@@ -29,43 +26,32 @@ export class ExpressionAuthorizer {
 
   /** The result of an evaluation once all decisions that it asked for are known. */
   *evaluate<T>(attributes: Attributes, evaluation: (authorize: CelAuthorizer) => Step<T>): Step<T> {
-    let pending: Promise<unknown>[] | undefined
+    let pending: Map<string, Step<Decision>> | undefined
     const decide: CelAuthorizer = (user, access) => {
       const known = this.#awaited.get(attributes)?.get(keyOf(user, access))
-      if (known?.decision) return known.decision
-      let settled = known?.settled
-      if (!settled) {
-        const decision = this.#authorize(userOf(user), accessOf(access), attributes)
-        if (!(decision instanceof Promise)) return celDecision(decision)
-        settled = this.#remember(attributes, keyOf(user, access), decision)
-      }
-      pending ??= []
-      pending.push(settled)
+      if (known) return known
+      if (pending?.has(keyOf(user, access))) return UNDECIDED
+      const decision = this.#authorize(userOf(user), accessOf(access), attributes)
+      if (!isStep(decision)) return celDecision(decision)
+      pending ??= new Map()
+      pending.set(keyOf(user, access), decision)
       return UNDECIDED
     }
     for (let n = 1; ; n++) {
       const outcome = yield* outcomeOf(evaluation(decide))
       if (!pending) return outcome()
-      yield* waitFor(Promise.all(pending))
+      for (const [key, deciding] of pending) this.#remember(attributes, key, celDecision(yield* deciding))
       if (n === MAX_EVALUATIONS) return outcome()
       pending = undefined
     }
   }
 
-  #remember(attributes: Attributes, key: string, decision: Promise<Decision>): Promise<void> {
+  #remember(attributes: Attributes, key: string, decision: CelDecision): void {
     let all = this.#awaited.get(attributes)
     if (!all) this.#awaited.set(attributes, (all = new Map()))
-    const awaited: Awaited = {
-      settled: decision.then(settled => {
-        awaited.decision = celDecision(settled)
-      }),
-    }
-    all.set(key, awaited)
-    return awaited.settled
+    all.set(key, decision)
   }
 }
-
-type Awaited = { readonly settled: Promise<void>; decision?: CelDecision }
 
 const keyOf = ({ name, uid, groups }: CelUser, access: CelAccess) => JSON.stringify([name, uid, groups, access])
 

@@ -1,16 +1,17 @@
 /** Permissions of users that plugins ask for beyond that of the request itself. */
 import type { PolicyRule } from '../kinds/rbac/policy-rule.ts'
+import type { Step } from '../lib/step.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 
 /** Whether a user may do something. */
-export type May = (user: User, attributes: Attributes) => boolean | Promise<boolean>
+export type May = (user: User, attributes: Attributes) => Step<boolean>
 
 /** The reason of the authorizer against a request, which may be empty; undefined where it is allowed. */
-export type ReasonAgainst = (user: User, attributes: Attributes) => string | undefined | Promise<string | undefined>
+export type ReasonAgainst = (user: User, attributes: Attributes) => Step<string | undefined>
 
 /** The message of the rejection for a user without permission; undefined for one with it. */
-export type RefusalOf = (user: User, attributes: Attributes) => Promise<string | undefined>
+export type RefusalOf = (user: User, attributes: Attributes) => Step<string | undefined>
 
 export type RoleRef = { readonly kind: string; readonly name: string }
 

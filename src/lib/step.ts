@@ -21,6 +21,15 @@ export function* waitFor<T>(result: T | Promise<T>): Step<T> {
   return result instanceof Promise ? ((yield result) as T) : result
 }
 
+/**
+ * The result, or the work of waiting for it if it is a promise. That may reject before anybody waits: whoever waits gets the error then.
+ */
+export function stepOf<T>(result: T | Promise<T>): MaybeStep<T> {
+  if (!(result instanceof Promise)) return result
+  result.catch(() => {})
+  return waitFor(result)
+}
+
 /** Drives work to its end: its result, or a promise of it once the work had to wait. Failures are thrown or reject alike. */
 export function run<R>(work: Step<R>, pace: Pacing): R | Promise<R> {
   for (let stop = work.next(); ; stop = work.next()) {

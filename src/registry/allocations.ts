@@ -1,5 +1,6 @@
 /** Allocations of objects from shared ranges, such as cluster IPs: reserved before a write, kept once it is stored, released when it is not. */
 
+import { type Step, waitFor } from '../lib/step.ts'
 import { Assertions } from '../schema/assertions.ts'
 import type { AllocationResult, Allocators, Claim, Claims } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
@@ -41,9 +42,9 @@ export type ClaimingWrite = {
 /** The reservation of a write. Exactly one of the two is called once the write is decided. */
 export interface Reservation {
   /** Keeps the items that the stored object holds and releases the rest; without an outcome another write came first, and all is released. */
-  settle(outcome: { readonly object: AnyObject | undefined } | undefined): Promise<void>
+  settle(outcome: { readonly object: AnyObject | undefined } | undefined): Step<void>
   /** The write failed: releases everything, unless it is unknown whether the object was stored. */
-  abandon(error: unknown): Promise<void>
+  abandon(error: unknown): Step<void>
 }
 
 /**
@@ -65,11 +66,11 @@ export class Allocations {
   }
 
   /** Reserves the items that the object needs and writes them into the object. Undefined when there is nothing to settle. */
-  async reserve({ resource, object, old, takes, dryRun }: ClaimingWrite): Promise<Reservation | undefined> {
+  *reserve({ resource, object, old, takes, dryRun }: ClaimingWrite): Step<Reservation | undefined> {
     const claims = this.#claimsOf(resource)
     if (!claims) return undefined
     if (dryRun) {
-      if (takes) await claims.take(object, old, this.#previews())
+      if (takes) yield* claims.take(object, old, this.#previews())
       return undefined
     }
     const holder = holderOf(resource, old ?? object)
@@ -77,18 +78,18 @@ export class Allocations {
     const taken: Claim[] = []
     const reservation = this.#reservation(holder, claims, { taken, old })
     try {
-      if (takes) await claims.take(object, old, this.#allocating(holder, taken))
+      if (takes) yield* claims.take(object, old, this.#allocating(holder, taken))
     } catch (error) {
-      await reservation.abandon(error)
+      yield* reservation.abandon(error)
       throw error
     }
     return reservation
   }
 
   /** Releases everything that a deleted object held. */
-  async release(resource: Resource, object: AnyObject): Promise<void> {
+  *release(resource: Resource, object: AnyObject): Step<void> {
     const claims = this.#claimsOf(resource)
-    if (claims) await this.#releaseAll(holderOf(resource, object), claims.held(object))
+    if (claims) yield* this.#releaseAll(holderOf(resource, object), claims.held(object))
   }
 
   /**
@@ -133,60 +134,77 @@ export class Allocations {
     claims: Claims<AnyObject>,
     { taken, old }: { readonly taken: readonly Claim[]; readonly old: AnyObject | undefined },
   ): Reservation {
-    const end = async (released: readonly Claim[]) => {
-      for (const claim of released) this.#releasing.add(idOf(claim))
-      await this.#releaseAll(holder, released)
-      for (const claim of taken) if (this.#underWay.get(idOf(claim)) === taken) this.#underWay.delete(idOf(claim))
-      for (const claim of released) this.#releasing.delete(idOf(claim))
-    }
     return {
-      settle: async outcome => {
+      settle: outcome => {
         const kept = new Set((outcome?.object ? claims.held(outcome.object) : []).map(idOf))
         const before = outcome && old ? claims.held(old) : []
-        await end([...before, ...taken].filter(claim => !kept.has(idOf(claim))))
+        const released = [...before, ...taken].filter(claim => !kept.has(idOf(claim)))
+        return this.#end(holder, { taken, released })
       },
-      abandon: async error => {
-        // After any other failure it is unknown whether the object was stored: its items stay reserved until the next repair.
-        await end(mayHaveHappened(error) ? [] : taken)
+      // After any other failure it is unknown whether the object was stored: its items stay reserved until the next repair.
+      abandon: error => this.#end(holder, { taken, released: mayHaveHappened(error) ? [] : taken }),
+    }
+  }
+
+  /** Releases some of the items that a write has reserved or its object held; none of them is under way any more. */
+  *#end(holder: Holder, { taken, released }: { readonly taken: readonly Claim[]; readonly released: readonly Claim[] }): Step<void> {
+    for (const claim of released) this.#releasing.add(idOf(claim))
+    yield* this.#releaseAll(holder, released)
+    for (const claim of taken) if (this.#underWay.get(idOf(claim)) === taken) this.#underWay.delete(idOf(claim))
+    for (const claim of released) this.#releasing.delete(idOf(claim))
+  }
+
+  #allocating(holder: Holder, taken: Claim[]): Allocators {
+    const allocators = this.#allocators
+    const take = (allocator: string, item: string | undefined) => allocators.get(allocator)!.take(holder, item)
+    const noted = (allocator: string, result: AllocationResult): AllocationResult => {
+      if (result.ok) this.#note(holder, { allocator, item: result.item }, taken)
+      return result
+    }
+    return {
+      names: [...allocators.keys()],
+      *take(allocator, item) {
+        return noted(allocator, yield* waitFor(take(allocator, item)))
+      },
+      *takeAll(allocator, items) {
+        // Each is noted when it is there: those that were taken are released if another fails.
+        const taking = items.map(async item => noted(allocator, await take(allocator, item)))
+        yield* waitFor(Promise.allSettled(taking))
+        return yield* waitFor(Promise.all(taking))
       },
     }
   }
 
-  #allocating(holder: Holder, taken: Claim[]): Allocators {
-    return {
-      names: [...this.#allocators.keys()],
-      take: async (allocator, item) => {
-        const outcome = await this.#allocators.get(allocator)!.take(holder, item)
-        if (outcome.ok) {
-          const claim = { allocator, item: outcome.item }
-          const id = idOf(claim)
-          if (this.#underWay.has(id) && !this.#releasing.has(id)) throw this.#givenTwice(claim, 'a write that is under way', holder)
-          taken.push(claim)
-          this.#underWay.set(id, taken)
-          this.#assertOwn(holder, [claim], { isStored: false })
-        }
-        return outcome
-      },
-    }
+  /** Notes that a write under way has an item, which must be nobody else's. */
+  #note(holder: Holder, claim: Claim, taken: Claim[]): void {
+    const id = idOf(claim)
+    if (this.#underWay.has(id) && !this.#releasing.has(id)) throw this.#givenTwice(claim, 'a write that is under way', holder)
+    taken.push(claim)
+    this.#underWay.set(id, taken)
+    this.#assertOwn(holder, [claim], { isStored: false })
   }
 
   #previews(): Allocators {
     const promised = new Map<string, string[]>()
+    const preview = (allocator: string, item: string | undefined): AllocationResult => {
+      const before = promised.get(allocator) ?? []
+      const result = this.#allocators.get(allocator)!.preview(item, before)
+      if (result.ok) promised.set(allocator, [...before, result.item])
+      return result
+    }
     return {
       names: [...this.#allocators.keys()],
-      take: async (allocator, item) => {
-        const before = promised.get(allocator) ?? []
-        const outcome = this.#allocators.get(allocator)!.preview(item, before)
-        if (outcome.ok) promised.set(allocator, [...before, outcome.item])
-        return outcome
-      },
+      take: (allocator, item) => waitFor(preview(allocator, item)),
+      takeAll: (allocator, items) => waitFor(items.map(item => preview(allocator, item))),
     }
   }
 
   /** The outcome of the write is known: a record that cannot be removed now is left to the repair. */
-  async #releaseAll(holder: Holder, claims: readonly Claim[]): Promise<void> {
+  *#releaseAll(holder: Holder, claims: readonly Claim[]): Step<void> {
+    if (claims.length === 0) return
     const unique = new Map(claims.map(claim => [idOf(claim), claim]))
-    await Promise.allSettled([...unique.values()].map(({ allocator, item }) => this.#allocators.get(allocator)?.release(holder, item)))
+    const releasing = [...unique.values()].map(({ allocator, item }) => this.#allocators.get(allocator)?.release(holder, item))
+    yield* waitFor(Promise.allSettled(releasing))
   }
 }
 

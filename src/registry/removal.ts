@@ -239,7 +239,7 @@ function* erase(write: Write, marked: AnyObject | undefined): Step<void> {
   }
   if (swapped.ok) noteStored(write, swapped.revision)
   const last = marked ?? stored
-  if (stored && call.resource.def.claims) yield* waitFor(deps.allocations.release(call.resource, stored))
+  if (stored && call.resource.def.claims) yield* deps.allocations.release(call.resource, stored)
   const isReturned = last && call.resource.def.deletion?.returns === 'object'
   const lastRevision = swapped.ok ? swapped.revision : revision
   write.done = { json: isReturned ? withRevision(encodeStored(last), lastRevision) : json, object: undefined }

@@ -78,8 +78,7 @@ function* encodeFirst({ pace }: Write, value: LateBytes): Step<void> {
 }
 
 function* isStoredOtherwise({ deps: { store }, ctx }: Write, key: string): Step<boolean> {
-  const isStale = store.isStale?.(key, ctx.stopwatch?.trace) ?? false
-  return isStale instanceof Promise ? yield* waitFor(isStale) : isStale
+  return yield* waitFor(store.isStale?.(key, ctx.stopwatch?.trace) ?? false)
 }
 
 /** `definition` is that of a custom kind, which must be unchanged when an object is created. */

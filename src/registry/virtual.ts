@@ -40,8 +40,7 @@ const question = (context: ReviewContext): Change => ({
     if (errors.length > 0) throw invalidObject({ group: kind.group, kind: '' }, '', errors)
   },
   *store(write): Step<void> {
-    const reviewing = write.kind.def.virtual!.review!(write.object!, context)
-    const reviewed = reviewing instanceof Promise ? yield* waitFor(reviewing) : reviewing
+    const reviewed = yield* waitFor(write.kind.def.virtual!.review!(write.object!, context))
     write.result = { type: 'object', code: 201, resource: write.kind, json: encodeObject(reviewed), warnings: write.warnings }
   },
 })

@@ -136,12 +136,13 @@ function* runSteps(write: Write, from: number): Step<void> {
   } catch (error) {
     if (error instanceof StatusError) warned(write, error)
     if (write.attributes) yield* write.attributes.end(write.done !== undefined || mayHaveHappened(error))
-    yield* waitFor(reservationOf(write)?.abandon(error))
+    const reserved = reservationOf(write)
+    if (reserved) yield* reserved.abandon(error)
     throw error
   }
   if (write.attributes) yield* write.attributes.end(write.done !== undefined)
   const reservation = reservationOf(write)
-  if (reservation) yield* waitFor(reservation.settle(write.done))
+  if (reservation) yield* reservation.settle(write.done)
 }
 
 const reservationOf = ({ reservation }: Write): Reservation | undefined => reservation
@@ -334,7 +335,7 @@ function claim(write: Write): StepWork {
 function* reserve(write: Write, object: AnyObject): Step<void> {
   const { resource, before, call, options, deps } = write
   const wanted = { resource, object, old: before, takes: call.subresource === '', dryRun: options.dryRun }
-  write.reservation = yield* waitFor(deps.allocations.reserve(wanted))
+  write.reservation = yield* deps.allocations.reserve(wanted)
 }
 
 /** Makes the object ready to be stored: sets fields that the server alone sets, and restores those that the write may not change. */

@@ -4,6 +4,7 @@
  * A kind declares the items that its objects hold and allocates missing ones; the registry does the rest. An allocation is recorded before
  * the object is stored, and released when the write fails, or the object no longer holds the item or is deleted.
  */
+import type { Step } from '../lib/step.ts'
 
 /** An item of an allocator, held by an object. */
 export type Claim = { readonly allocator: string; readonly item: string }
@@ -18,7 +19,9 @@ export interface Allocators {
   /** Names of the allocators, preferred ones first. */
   readonly names: readonly string[]
   /** Allocates this item or, if undefined, any free one. */
-  take(allocator: string, item?: string): Promise<AllocationResult>
+  take(allocator: string, item?: string): Step<AllocationResult>
+  /** Allocates several at once, which share one write. When it fails, none is still pending, as all are released then. */
+  takeAll(allocator: string, items: readonly (string | undefined)[]): Step<readonly AllocationResult[]>
 }
 
 export interface Claims<O> {
@@ -28,5 +31,5 @@ export interface Claims<O> {
    * Allocates the items that the object needs beyond the old one and sets them in the object. Runs after mutating admission and before
    * preparation and validation, so the object may contain anything. Refuses by throwing a StatusError.
    */
-  readonly take: (o: O, old: O | undefined, allocators: Allocators) => Promise<void>
+  readonly take: (o: O, old: O | undefined, allocators: Allocators) => Step<void>
 }

@@ -4,7 +4,7 @@
  * Templates count as the pods that controllers make from them. It cannot be turned off.
  */
 import { isObject } from '../../lib/json-value.ts'
-import { type Step, waitFor } from '../../lib/step.ts'
+import type { Step } from '../../lib/step.ts'
 import { forbiddenRequest } from '../../schema/status-error.ts'
 import type { Attributes } from '../attributes.ts'
 import type { May } from '../permission.ts'
@@ -52,7 +52,7 @@ function* check({ resource, name, namespace, ctx }: Attributes, annotation: stri
     path: '',
     resource: { group: GROUP, version: '*', plural: 'addresses', subresource: '', namespace, name: '' },
   }
-  if (yield* waitFor(may(ctx.user, using))) return
+  if (yield* may(ctx.user, using)) return
   throw forbiddenRequest(
     resource,
     name,

@@ -3,7 +3,7 @@
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { decodePem } from '../../lib/pem.ts'
-import { type Step, waitFor } from '../../lib/step.ts'
+import type { Step } from '../../lib/step.ts'
 import { readCertificateRequest } from '../../lib/x509/certificate-request.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
 import { notFound, StatusError } from '../../schema/status-error.ts'
@@ -234,7 +234,7 @@ function* checkToken(kubelet: Kubelet): Step<void> {
   if (namesAudience(kubelet, pod, audience)) return
   const { group, version } = resource
   const accessed = { group, version, plural: audience, subresource: '', namespace, name }
-  if (!(yield* waitFor(may(ctx.user, { verb: 'request-serviceaccounts-token-audience', path: '', resource: accessed }))))
+  if (!(yield* may(ctx.user, { verb: 'request-serviceaccounts-token-audience', path: '', resource: accessed })))
     throw forbidden(attributes, `${ctx.user.name} is not authorized to request tokens for audience ${quote(audience)}`)
 }
 
@@ -308,7 +308,7 @@ function* checkPodCertificateRequest(kubelet: Kubelet): Step<void> {
   if (isMounted) return
   const { group, version } = resource
   const accessed = { group, version, plural: signerName.replaceAll('/', ':'), subresource: '', namespace, name: serviceAccountName }
-  if (!(yield* waitFor(may(ctx.user, { verb: 'request-serviceaccounts-podcertificate-signer', path: '', resource: accessed }))))
+  if (!(yield* may(ctx.user, { verb: 'request-serviceaccounts-podcertificate-signer', path: '', resource: accessed })))
     throw forbidden(attributes, `pod ${quote(pod)} does not mount a podCertificate projected volume for signer ${quote(signerName)}`)
 }
 

@@ -4,7 +4,7 @@
  */
 
 import { deepEqual } from '../../lib/json-value.ts'
-import { type Step, waitFor } from '../../lib/step.ts'
+import type { Step } from '../../lib/step.ts'
 import type { Attributes as AccessAttributes } from '../../schema/access.ts'
 import type { AnyObject, OwnerReference } from '../../schema/object-meta.ts'
 import type { Resource } from '../../schema/resource.ts'
@@ -23,7 +23,7 @@ export type OwnerPermissionParts = {
 type AccessedResource = NonNullable<AccessAttributes['resource']>
 
 export function ownerReferencesPermissionEnforcement({ reasonAgainst, resourceOf }: OwnerPermissionParts): Plugin {
-  const ask = (user: User, verb: string, resource: AccessedResource) => waitFor(reasonAgainst(user, { verb, path: '', resource }))
+  const ask = (user: User, verb: string, resource: AccessedResource) => reasonAgainst(user, { verb, path: '', resource })
   return {
     name: 'OwnerReferencesPermissionEnforcement',
     validate(attributes) {

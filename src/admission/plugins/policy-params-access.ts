@@ -5,7 +5,7 @@
  */
 
 import { deepEqual } from '../../lib/json-value.ts'
-import { type Step, waitFor } from '../../lib/step.ts'
+import type { Step } from '../../lib/step.ts'
 import { type FieldError, forbidden, refTo } from '../../schema/refs.ts'
 import type { Resource } from '../../schema/resource.ts'
 import { invalidObject } from '../../schema/status-error.ts'
@@ -54,7 +54,7 @@ function* checkPolicy({ object, oldObject, ctx }: Attributes, parts: ParamsAcces
   if (!paramKind || deepEqual(paramKind, before?.paramKind)) return undefined
   const { resource } = resourceOfParams(paramKind, parts)
   const reading = { verb: 'get', path: '', resource: { ...resource, subresource: '', namespace: '*', name: '*' } }
-  if (yield* waitFor(parts.may(ctx.user, reading))) return undefined
+  if (yield* parts.may(ctx.user, reading)) return undefined
   return forbidden(
     refTo({ spec: { paramKind } }).spec.paramKind,
     `user ${formatUser(ctx.user)} must have "get" permission on all objects of the referenced paramKind (kind=${paramKind.kind ?? ''}, apiVersion=${paramKind.apiVersion ?? ''})`,
@@ -76,7 +76,7 @@ function* checkBinding(
   const { name = '', namespace = '' } = paramRef
   const verb = name === '' ? 'list' : 'get'
   const reading = { verb, path: '', resource: { ...resource, subresource: '', namespace, name } }
-  if (yield* waitFor(parts.may(ctx.user, reading))) return undefined
+  if (yield* parts.may(ctx.user, reading)) return undefined
   const user = formatUser(ctx.user)
   const unknown = !policy ? `get policy ${policyName}` : problem && `${problem} paramKind &{${paramKind!.apiVersion} ${paramKind!.kind}}`
   return forbidden(

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { attributesOf, drive } from '../../../test/kits/admission.ts'
 import { contextWith, withDefaults } from '../../../test/kits/kinds/kinds.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
+import { waitFor } from '../../lib/step.ts'
 import { resourceOf } from '../../schema/resource.ts'
 import { StatusError } from '../../schema/status-error.ts'
 import type { User } from '../../schema/user.ts'
@@ -27,9 +28,9 @@ async function change(before: object, after: object, { user = jane, may = [], ve
   const asked: string[] = []
   const plugin = resourceClaimStatus({
     groupDomain: 'k8s.io',
-    async refusalOf(_, { verb, resource: r }) {
+    refusalOf(_, { verb, resource: r }) {
       asked.push(`${verb} ${r!.plural}/${r!.subresource} ${r!.namespace}/${r!.name}`)
-      return may.includes(asked.at(-1)!) ? undefined : 'no'
+      return waitFor(may.includes(asked.at(-1)!) ? undefined : 'no')
     },
   })
   const claim = (status: object) => ({ ...withDefaults(ResourceClaim, { metadata: { name: 'c' }, spec: {} }), status })

@@ -6,7 +6,7 @@
 import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain } from '../../lib/names.ts'
 import { readAccountUser } from '../../lib/service-account-name.ts'
-import { type Step, waitFor } from '../../lib/step.ts'
+import type { Step } from '../../lib/step.ts'
 import { type FieldError, forbidden, refTo } from '../../schema/refs.ts'
 import { invalidObject } from '../../schema/status-error.ts'
 import type { User } from '../../schema/user.ts'
@@ -55,15 +55,15 @@ function* check(attributes: Attributes, refusalOf: RefusalOf): Step<void> {
   const at = refTo({ status: next }).status
   const errors: FieldError[] = []
   if (!deepEqual(next.allocation, before.allocation) || !deepEqual(next.reservedFor ?? [], before.reservedFor ?? [])) {
-    const why = yield* waitFor(refusal(verb, { subresource: 'binding', namespace: '', name: '' }))
+    const why = yield* refusal(verb, { subresource: 'binding', namespace: '', name: '' })
     const needs = `changing status.allocation or status.reservedFor requires resource="resourceclaims/binding", verb="${verb}" permission`
     if (why !== undefined) errors.push(forbidden(at.allocation, `${needs}: ${why}`))
   }
   // The state of devices goes with their allocation.
   const verbs = [...(isOnNode(ctx.user, nodeOf(next)) ? [`associated-node:${verb}`] : []), `arbitrary-node:${verb}`]
   for (const driver of next.allocation ? changedDrivers(next, before) : []) {
-    const asking = verbs.map(each => refusal(each, { subresource: 'driver', namespace, name: driver }))
-    const whys = yield* waitFor(Promise.all(asking))
+    const whys: (string | undefined)[] = []
+    for (const each of verbs) whys.push(yield* refusal(each, { subresource: 'driver', namespace, name: driver }))
     const needs = `changing status.devices requires resource="resourceclaims/driver", verb="[${verbs.join(' ')}]" permission`
     if (!whys.includes(undefined)) errors.push(forbidden(at.devices, `${needs}: ${whys[0]}`))
   }

@@ -6,6 +6,7 @@ import { ClusterRoleBinding } from '../../kinds/rbac/clusterrolebinding.ts'
 import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
 import { Role } from '../../kinds/rbac/role.ts'
 import { RoleBinding } from '../../kinds/rbac/rolebinding.ts'
+import { waitFor } from '../../lib/step.ts'
 import type { RoleRef } from '../permission.ts'
 import { roleEscalation } from './role-escalation.ts'
 
@@ -31,7 +32,7 @@ async function open({ held = [reads], missing = [], may = [] }: Situation = {}) 
     groupDomain: 'k8s.io',
     may(_, { verb, resource }) {
       asked.push(`${verb} ${resource!.plural}/${resource!.name} in ${resource!.namespace}`)
-      return may.includes(asked.at(-1)!)
+      return waitFor(may.includes(asked.at(-1)!))
     },
     roles: {
       ofUser: () => ({ rules: held, missing }),

@@ -6,7 +6,7 @@
 import { describeRules, quoteList, uncovered } from '../../kinds/rbac/coverage.ts'
 import type { PolicyRule } from '../../kinds/rbac/policy-rule.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { type Step, waitFor } from '../../lib/step.ts'
+import type { Step } from '../../lib/step.ts'
 import { forbiddenRequest, notFound } from '../../schema/status-error.ts'
 import type { User } from '../../schema/user.ts'
 import type { Attributes } from '../attributes.ts'
@@ -48,7 +48,7 @@ function* checkRole(attributes: Attributes, parts: EscalationParts): Step<void> 
   const namespace = resource.namespaced ? attributes.namespace : ''
   const name = operation === 'CREATE' ? attributes.requestName : attributes.name
   const escalating = { verb: 'escalate', path: '', resource: { group, version: '*', plural, subresource: '', namespace, name } }
-  if (yield* waitFor(parts.may(ctx.user, escalating))) return
+  if (yield* parts.may(ctx.user, escalating)) return
   const role = object as unknown as Role
   const problem = escalation(role.rules ?? [], { ...parts, user: ctx.user, namespace })
   if (problem) throw refusal(attributes, problem)
@@ -67,7 +67,7 @@ function* checkBinding(attributes: Attributes, parts: EscalationParts): Step<voi
   // No binding can refer to anything else; the rules of the kind say so.
   if (plural === undefined || name === '' || (plural === 'roles' && namespace === '')) return
   const binding = { verb: 'bind', path: '', resource: { group, version: '*', plural, subresource: '', namespace, name } }
-  if (yield* waitFor(parts.may(ctx.user, binding))) return
+  if (yield* parts.may(ctx.user, binding)) return
   const rules = parts.roles.referred({ kind, name }, namespace)
   if (!rules) throw notFound({ group: resource.group, plural, kind }, name)
   const problem = escalation(rules, { ...parts, user: ctx.user, namespace })

@@ -5,6 +5,7 @@ import { openBench } from '../../../test/kits/registry.ts'
 import { certificateRequest } from '../../../test/kits/x509.ts'
 import { CertificateSigningRequest } from '../../kinds/certificates/certificatesigningrequest.ts'
 import { ClusterTrustBundle } from '../../kinds/certificates/clustertrustbundle.ts'
+import { waitFor } from '../../lib/step.ts'
 import { issueAuthority } from '../../lib/x509/issue.ts'
 import { certificateSubjectRestriction } from './certificate-subject-restriction.ts'
 import { certificateApproval, certificateSigning, clusterTrustBundleAttest } from './signers.ts'
@@ -24,7 +25,7 @@ async function open(...may: string[]) {
   const parts = {
     groupDomain: 'k8s.io',
     may: (_: unknown, { verb, resource }: { verb: string; resource?: { group: string; plural: string; name: string } }) =>
-      may.includes(`${verb} ${resource!.plural}.${resource!.group} ${resource!.name}`),
+      waitFor(may.includes(`${verb} ${resource!.plural}.${resource!.group} ${resource!.name}`)),
   }
   const plugins = [
     certificateApproval(parts),

@@ -2,7 +2,7 @@
 
 import { goQuote } from '../../lib/go-text.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { type Step, waitFor } from '../../lib/step.ts'
+import type { Step } from '../../lib/step.ts'
 import { forbidden, refTo } from '../../schema/refs.ts'
 import { forbiddenRequest, invalidObject } from '../../schema/status-error.ts'
 import type { User } from '../../schema/user.ts'
@@ -81,7 +81,7 @@ type Permission = { readonly user: User; readonly may: May; readonly group: stri
 function* maySign(signer: string, { user, may, group, verb }: Permission): Step<boolean> {
   const on = (name: string) =>
     may(user, { verb, path: '', resource: { group, version: '*', plural: 'signers', subresource: '', namespace: '', name } })
-  return (yield* waitFor(on(signer))) || (yield* waitFor(on(`${signer.split('/')[0]}/*`)))
+  return (yield* on(signer)) || (yield* on(`${signer.split('/')[0]}/*`))
 }
 
 function signerPlugin(name: string, { may, groupDomain }: SignerParts, { plural, verb, refusal, signerOf }: Check): Plugin {

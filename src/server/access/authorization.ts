@@ -12,6 +12,7 @@ import type { Binding } from '../../authz/role-index.ts'
 import type { Change } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import type { Log } from '../../http/observability/log.ts'
+import { waitFor } from '../../lib/step.ts'
 import type { Attributes } from '../../schema/access.ts'
 import { type AUTHORIZATION_MODES, ConfigError } from '../config.ts'
 import type { ServerContext } from '../context.ts'
@@ -86,13 +87,15 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
   const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain, gate }
   return {
     authorizer,
-    may: async (user, attributes) => (await authorizer.authorize(user, attributes, NEVER_CANCELLED)).verdict === 'allow',
-    async reasonAgainst(user, attributes) {
-      const { verdict, reason = '' } = await authorizer.authorize(user, attributes, NEVER_CANCELLED)
+    *may(user, attributes) {
+      return (yield* waitFor(authorizer.authorize(user, attributes, NEVER_CANCELLED))).verdict === 'allow'
+    },
+    *reasonAgainst(user, attributes) {
+      const { verdict, reason = '' } = yield* waitFor(authorizer.authorize(user, attributes, NEVER_CANCELLED))
       return verdict === 'allow' ? undefined : reason
     },
-    async refusalOf(user, attributes) {
-      const { verdict, reason } = await authorizer.authorize(user, attributes, NEVER_CANCELLED)
+    *refusalOf(user, attributes) {
+      const { verdict, reason } = yield* waitFor(authorizer.authorize(user, attributes, NEVER_CANCELLED))
       return verdict === 'allow' ? undefined : forbidden(user, attributes, reason).message
     },
     roles: {

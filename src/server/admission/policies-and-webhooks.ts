@@ -17,6 +17,7 @@ import { MutatingWebhookConfiguration } from '../../kinds/admissionregistration/
 import { ValidatingAdmissionPolicy } from '../../kinds/admissionregistration/validatingadmissionpolicy.ts'
 import { ValidatingAdmissionPolicyBinding } from '../../kinds/admissionregistration/validatingadmissionpolicybinding.ts'
 import { ValidatingWebhookConfiguration } from '../../kinds/admissionregistration/validatingwebhookconfiguration.ts'
+import { stepOf } from '../../lib/step.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Kind } from '../../schema/kind.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
@@ -47,7 +48,7 @@ export function dynamicAdmission(parts: DynamicAdmissionParts): readonly Plugin[
   const { client, catalog, namespace, observer, settings, transport, newUid, manifests, signal } = parts
   const following = <T>(kinds: readonly Kind<any>[], make: (...objects: Iterable<AnyObject>[]) => T) =>
     follow(client, { kinds, make, manifests, signal })
-  const expressions = new ExpressionAuthorizer((user, attributes, request) => parts.authorizer.authorize(user, attributes, request))
+  const expressions = new ExpressionAuthorizer((user, attributes, request) => stepOf(parts.authorizer.authorize(user, attributes, request)))
   const webhooksIn = (kind: Kind<any>) => {
     const compiled = perGeneration(compileWebhooks)
     return following([kind], configurations => new MatchIndex(webhooksOf(configurations!, compiled)))

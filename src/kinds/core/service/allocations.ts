@@ -2,6 +2,7 @@
 import { goQuote } from '../../../lib/go-text.ts'
 import { formatIP, parseIPSloppy } from '../../../lib/ip.ts'
 import { deepEqual } from '../../../lib/json-value.ts'
+import type { Step } from '../../../lib/step.ts'
 import type { AllocationResult, Allocators, Claim, Claims } from '../../../schema/claims.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, withValue } from '../../../schema/refs.ts'
@@ -23,7 +24,7 @@ export const serviceClaims: Claims<Service> = {
     ...nodePortsOf(spec).map(port => ({ allocator: NODE_PORTS, item: String(port) })),
     ...(needsHealthCheck(spec) && spec.healthCheckNodePort ? [{ allocator: NODE_PORTS, item: String(spec.healthCheckNodePort) }] : []),
   ],
-  async take({ metadata, spec }, old, allocators) {
+  *take({ metadata, spec }, old, allocators) {
     // A service without a name is rejected anyway; an allocation could not name its holder.
     if (!metadata.name) return
     // Values that the client left out and the service already has are kept.
@@ -33,8 +34,8 @@ export const serviceClaims: Claims<Service> = {
     const families = allocators.names.filter(name => FAMILIES.includes(name)) as Family[]
     const errors = [...settleFamilies(spec, old?.spec, taking.at, families)]
     if (errors.length > 0) throw invalidObject(SUBJECT, metadata.name, errors)
-    await takeAddresses(taking)
-    await takeNodePorts(taking)
+    yield* takeAddresses(taking)
+    yield* takeNodePorts(taking)
   },
 }
 
@@ -60,7 +61,7 @@ const nodePortsOf = (spec: ServiceSpec) =>
   needsNodePort(spec) ? [...new Set((spec.ports ?? []).flatMap(({ nodePort }) => nodePort || []))] : []
 
 /** A new service, or one that was of type ExternalName, is allocated an address of each family; others can at most get a second one. */
-async function takeAddresses({ name, spec, old, at, allocators }: Taking): Promise<void> {
+function* takeAddresses({ name, spec, old, at, allocators }: Taking): Step<void> {
   if (spec.type === 'ExternalName' || isHeadless(spec)) return
   const isNew = old === undefined || old.type === 'ExternalName'
   if (!isNew && (isSettled(spec, old) || isHeadless(old))) return
@@ -75,7 +76,7 @@ async function takeAddresses({ name, spec, old, at, allocators }: Taking): Promi
     if (family === undefined) continue
     const requested = spec.clusterIPs?.[i]
     const ip = requested ? parseIPSloppy(requested) : undefined
-    const taken = await allocators.take(family, ip && formatIP(ip))
+    const taken = yield* allocators.take(family, ip && formatIP(ip))
     if (!taken.ok) throw refusedAddress(taken, { name, requested, at: withValue(at.clusterIPs, shown) })
     ips[i] = requested || taken.item
   }
@@ -95,14 +96,14 @@ function refusedAddress(
   return invalidObject(SUBJECT, name, [invalid(at, `failed to allocate IP: ${why}`)])
 }
 
-async function takeNodePorts(taking: Taking): Promise<void> {
+function* takeNodePorts(taking: Taking): Step<void> {
   const { spec, old } = taking
-  if (needsNodePort(spec)) await (old ? takeMissingNodePorts(taking, new Set(nodePortsOf(old))) : takeFirstNodePorts(taking))
-  if (needsHealthCheck(spec) && !(old && needsHealthCheck(old))) await takeHealthCheckPort(taking)
+  if (needsNodePort(spec)) yield* old ? takeMissingNodePorts(taking, new Set(nodePortsOf(old))) : takeFirstNodePorts(taking)
+  if (needsHealthCheck(spec) && !(old && needsHealthCheck(old))) yield* takeHealthCheckPort(taking)
 }
 
 /** In a new service, ports with the same number share a node port, as a DNS server's TCP and UDP do. */
-async function takeFirstNodePorts(taking: Taking): Promise<void> {
+function* takeFirstNodePorts(taking: Taking): Step<void> {
   const { ports = [] } = taking.spec
   const requested = new Map<number, number>()
   for (const { port, nodePort } of ports) if (nodePort && !requested.has(port)) requested.set(port, nodePort)
@@ -116,41 +117,40 @@ async function takeFirstNodePorts(taking: Taking): Promise<void> {
       requests.push({ i, requested: requested.get(port) })
     } else if (nodePort && nodePort !== requested.get(port)) requests.push({ i, requested: nodePort })
   }
-  await takeAllNodePorts(taking, requests)
+  yield* takeAllNodePorts(taking, requests)
   for (const port of ports) {
     const shared = first.get(port.port)
     if (!port.nodePort && shared !== undefined) port.nodePort = ports[shared]!.nodePort!
   }
 }
 
-async function takeMissingNodePorts(taking: Taking, had: Set<number>): Promise<void> {
+function* takeMissingNodePorts(taking: Taking, had: Set<number>): Step<void> {
   const requests: NodePortRequest[] = []
   for (const [i, { nodePort }] of (taking.spec.ports ?? []).entries()) {
     if (nodePort ? had.has(nodePort) : !allocatesNodePorts(taking.spec)) continue
     requests.push({ i, requested: nodePort || undefined })
     if (nodePort) had.add(nodePort)
   }
-  await takeAllNodePorts(taking, requests)
+  yield* takeAllNodePorts(taking, requests)
 }
 
 /** A service port that needs a node port, and the requested one. */
 type NodePortRequest = { readonly i: number; readonly requested: number | undefined }
 
-/** Allocates all at once: they share one write. When one is refused, none may be pending, as all are released then. */
-async function takeAllNodePorts({ name, spec, at, allocators }: Taking, requests: readonly NodePortRequest[]): Promise<void> {
-  const taking = requests.map(({ requested }) => allocators.take(NODE_PORTS, requested ? String(requested) : undefined))
-  await Promise.allSettled(taking)
+function* takeAllNodePorts({ name, spec, at, allocators }: Taking, requests: readonly NodePortRequest[]): Step<void> {
+  const items = requests.map(({ requested }) => (requested ? String(requested) : undefined))
+  const results = yield* allocators.takeAll(NODE_PORTS, items)
   for (const [n, { i, requested }] of requests.entries()) {
-    const taken = await taking[n]!
+    const taken = results[n]!
     if (taken.ok) spec.ports![i]!.nodePort = Number(taken.item)
     else if (requested) throw invalidObject(SUBJECT, name, [invalid(withValue(at.ports[i]!.nodePort, requested), taken.why)])
     else throw internalError(`failed to allocate a nodePort: ${taken.why}`)
   }
 }
 
-async function takeHealthCheckPort({ spec, allocators }: Taking): Promise<void> {
+function* takeHealthCheckPort({ spec, allocators }: Taking): Step<void> {
   const requested = spec.healthCheckNodePort
-  const taken = await allocators.take(NODE_PORTS, requested ? String(requested) : undefined)
+  const taken = yield* allocators.take(NODE_PORTS, requested ? String(requested) : undefined)
   if (taken.ok) spec.healthCheckNodePort = Number(taken.item)
   else if (requested) throw internalError(`failed to allocate requested HealthCheck NodePort ${requested}: ${taken.why}`)
   else throw internalError(`failed to allocate a HealthCheck NodePort 0: ${taken.why}`)
