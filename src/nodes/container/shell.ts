@@ -1,23 +1,12 @@
-/** Runs shell scripts made of commands whose effect is known. */
+/** Runs shell scripts made of commands whose effect is known; `shell-commands.ts` has the commands. */
 import { trimEnd } from '../../lib/trim-end.ts'
-import { normalName } from '../pod/sysctls.ts'
-import { runAgnhost } from './agnhost.ts'
 import { type Budget, OVERHEAD } from './budget.ts'
 import type { ContainerInputs, FileFound } from './container-inputs.ts'
-import { fileCommand, type ShellFiles } from './file-commands.ts'
-import { hostNameText, idText } from './identity.ts'
-import { holds } from './shell-conditions.ts'
+import type { ShellFiles } from './file-commands.ts'
+import { CANNOT_EXECUTE, type CommandShell, cannotCreate, type Ending, runBuiltIn, type Target } from './shell-commands.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
-import { textTool } from './text-tools.ts'
 import type { Understood } from './understood.ts'
 
-/** Commands that succeed at once and print nothing, and commands whose output is unknown. */
-const SILENT = new Set(': cd chgrp chmod chown cp export ln mkdir mv set sync trap true umask'.split(' '))
-const DONE_AT_ONCE = new Set(
-  'awk base64 basename cut date df dirname du find free grep head ls md5sum mount nproc printf ps pwd readlink sed seq sha256sum sort stat tail tee tr uname uniq wc whoami xargs'.split(
-    ' ',
-  ),
-)
 /** Further files are unknown: each lookup searches all mounts and all keys. */
 const MAX_FILES = 32
 /** The longest path on Linux. */
@@ -90,15 +79,11 @@ const commandOf = (words: readonly string[]): Step => ({
   redirects: [],
 })
 
-/** The target of output; the path is undefined when it is unknown. */
-type Target = { readonly path: string | undefined; readonly isAppended: boolean }
-
-/** The end of a step: the script goes on or stops. Undefined when the step is not understood. */
-type Ending = 'next' | 'exit' | undefined
-
-class Shell {
-  readonly #inputs: ContainerInputs
-  readonly #budget: Budget
+class Shell implements CommandShell {
+  readonly inputs: ContainerInputs
+  readonly budget: Budget
+  readonly files: ShellFiles
+  readonly isExec: boolean
   readonly #lastWordsPath: string
   readonly #shell: string
   readonly #exec: ExecOptions | undefined
@@ -118,19 +103,31 @@ class Shell {
   #looked = 0
   #lastWords = ''
   #runMs = 0
-  #exitCode = 0
+  exitCode = 0
   /** Within `$(…)` the output of commands matters. */
   #captures = 0
   /** Whether it may listen on a port: programs in endless loops are unknown. */
   #isServing = false
 
   constructor({ inputs, budget, lastWordsPath, left, shell = 'sh', exec, written }: RunOptions) {
-    this.#inputs = inputs
-    this.#budget = budget
+    this.inputs = inputs
+    this.budget = budget
     this.#shell = shell
     this.#written = new Map(left)
     this.#lastWordsPath = lastWordsPath
     this.#exec = exec
+    this.isExec = exec !== undefined
+    this.files = {
+      read: path => this.#content(path),
+      names: path => this.#names(path),
+      isDirectory: path => this.has(path, 'directory'),
+      isReadOnly: path => this.#isReadOnly(path),
+      write: (path, text) => this.#write(path, text),
+      remove: path => this.#remove(path),
+      input: () => this.#readInput(),
+      isInteractive: this.isExec,
+      identity: () => this.inputs.identity?.(),
+    }
     this.#collected = written
     this.#variables = new Map(exec?.variables)
     for (const [path, text] of exec?.files ?? [])
@@ -143,7 +140,7 @@ class Shell {
     const files = new Map<string, string | null>(this.#written)
     for (const path of this.#gone) files.set(path, null)
     return {
-      exitCode: this.#exitCode,
+      exitCode: this.exitCode,
       runMs: this.#runMs,
       outputs: this.#outputs,
       files,
@@ -155,10 +152,10 @@ class Shell {
   understand(step: Step): Understood | undefined {
     if (this.#run(step) === undefined) return undefined
     for (const [path, text] of this.#written) this.#collected?.set(path, { text, atMs: this.#writtenMs.get(path) ?? 0 })
-    const left = new Map([...this.#written].filter(([path]) => this.#inputs.isOwn?.(path)))
+    const left = new Map([...this.#written].filter(([path]) => this.inputs.isOwn?.(path)))
     return {
       runMs: this.#runMs,
-      exitCode: this.#exitCode,
+      exitCode: this.exitCode,
       log: this.#output,
       lastWords: this.#lastWords,
       ...(this.#writtenMs.size > 0 && { writtenMs: this.#writtenMs }),
@@ -177,35 +174,35 @@ class Shell {
       case 'and':
       case 'or': {
         const ending = this.#run(step.left)
-        if (ending !== 'next' || (this.#exitCode === 0) !== (step.type === 'and')) return ending
+        if (ending !== 'next' || (this.exitCode === 0) !== (step.type === 'and')) return ending
         return this.#run(step.right)
       }
       case 'pipe':
         return this.#pipe(step.steps)
       case 'not': {
         const ending = this.#run(step.step)
-        return ending === 'next' ? this.#end(this.#exitCode === 0 ? 1 : 0) : ending
+        return ending === 'next' ? this.end(this.exitCode === 0 ? 1 : 0) : ending
       }
       case 'background': {
         const beganMs = this.#runMs
         if (this.#run(step.step) === undefined) return undefined
         this.#runMs = beganMs
-        return this.#end(0)
+        return this.end(0)
       }
       case 'for':
         return this.#for(step)
       case 'if': {
         const ending = this.#run(step.condition)
         if (ending !== 'next') return ending
-        const chosen = this.#exitCode === 0 ? step.then : step.otherwise
-        this.#exitCode = 0
+        const chosen = this.exitCode === 0 ? step.then : step.otherwise
+        this.exitCode = 0
         return this.#run(chosen)
       }
       case 'endless': {
         if (this.#captures > 0) return undefined
         for (const each of step.body) if (each.type === 'command' && plainText(each.words[0] ?? []) === 'echo') this.#run(each)
         this.#runMs = Number.POSITIVE_INFINITY
-        this.#exitCode = 0
+        this.exitCode = 0
         this.#isServing = true
         return 'exit'
       }
@@ -240,16 +237,16 @@ class Shell {
     this.#runMs = endedMs
     // `exit` ends its part of the pipeline, not the script.
     if (endedMs !== Number.POSITIVE_INFINITY) return 'next'
-    this.#exitCode = 0
+    this.exitCode = 0
     return 'exit'
   }
 
   #for({ name, words, body }: Extract<Step, { type: 'for' }>): Ending {
     const values = words.map(word => this.#expand(word))
     if (!values.every(value => value !== undefined)) return undefined
-    this.#exitCode = 0
+    this.exitCode = 0
     for (const value of values.flat()) {
-      this.#budget.spend('steps', 1)
+      this.budget.spend('steps', 1)
       this.#variables.set(name, value)
       const ending = this.#run(body)
       if (ending !== 'next') return ending
@@ -258,14 +255,14 @@ class Shell {
   }
 
   #command(words: readonly Word[], redirects: readonly Redirect[]): Ending {
-    this.#budget.spend('steps', 1)
+    this.budget.spend('steps', 1)
     const assigned = words.findIndex(word => !ASSIGNMENT.test(plainStart(word)))
     for (const word of assigned < 0 ? words : []) {
       const [, name = '', value = ''] = ASSIGNMENT.exec(this.#expand(word)?.join(' ') ?? '') ?? []
       if (name === '') return undefined
       this.#variables.set(name, value)
     }
-    if (assigned < 0) return this.#end(0)
+    if (assigned < 0) return this.end(0)
     const [first, ...rest] = words.slice(assigned)
     const name = baseName(this.#expand(first!)?.[0] ?? '')
     const args = rest.map(word => this.#expand(word))
@@ -274,127 +271,49 @@ class Shell {
       .map(({ to, isAppended }): Target => ({ path: this.#expand(to)?.join(' '), isAppended }))
     const known = args.every(arg => arg !== undefined) ? args.flat() : undefined
     // Output that may depend on something unknown is unknown.
-    if (!known) return name === 'echo' || this.#exec ? this.#unknownOutput(name) : undefined
+    if (!known) return name === 'echo' || this.#exec ? this.unknownOutput(name) : undefined
     const [closed] = files.filter(({ path }) => path !== undefined && this.#isReadOnly(path))
-    if (closed) return this.#complain(`${this.#shell}: can't create ${closed.path}: ${READ_ONLY}\n`, 1)
-    const ending = this.#builtIn(name, known, files)
-    return ending === undefined && this.#exec ? this.#unknownOutput(name) : ending
+    if (closed) return this.complain(cannotCreate(this.#shell, closed.path!), 1)
+    const ending = runBuiltIn(this, { name, args: known, files })
+    return ending === undefined && this.#exec ? this.unknownOutput(name) : ending
   }
 
-  #builtIn(name: string, args: readonly string[], files: readonly Target[]): Ending {
-    switch (name) {
-      case 'echo':
-        return this.#print(echoed(args), files)
-      case 'exit': {
-        const [code = String(this.#exitCode)] = args
-        if (!/^\d{1,3}$/.test(code)) return undefined
-        this.#exitCode = Number(code) % 256
-        return 'exit'
-      }
-      case 'sleep': {
-        const ms = sleepMs(args)
-        if (ms === undefined) return undefined
-        this.#runMs += ms
-        return ms === Number.POSITIVE_INFINITY ? 'exit' : this.#end(0)
-      }
-      case 'pause':
-        this.#runMs = Number.POSITIVE_INFINITY
-        return 'exit'
-      case 'false':
-        return this.#end(1)
-      case 'env':
-        return args.length > 0 ? this.#unknownOutput(name) : this.#print(this.#environment(), files)
-      case 'printenv': {
-        if (args.length !== 1) return args.length > 1 ? this.#unknownOutput(name) : this.#print(this.#environment(), files)
-        const value = this.#inputs.variables().get(args[0]!)
-        return value === undefined ? this.#end(1) : this.#print(`${value}\n`, files)
-      }
-      case 'hostname':
-      case 'id': {
-        const identity = this.#inputs.identity?.()
-        const text = identity && (name === 'id' ? idText : hostNameText)(identity, args)
-        return text === undefined ? this.#unknownOutput(name) : this.#print(text, files)
-      }
-      case 'sysctl': {
-        const asked = args.length === 1 ? normalName(args[0]!) : ''
-        const value = this.#inputs.identity?.().sysctls.get(asked)
-        return value === undefined ? this.#unknownOutput(name) : this.#print(`${asked} = ${value}\n`, files)
-      }
-      case 'cat':
-        return this.#cat(args, files)
-      case 'touch': {
-        const [closed] = args.filter(path => !path.startsWith('-') && this.#isReadOnly(path))
-        if (closed !== undefined) return this.#complain(`touch: ${closed}: ${READ_ONLY}\n`, 1)
-        for (const path of args) if (!path.startsWith('-') && !this.#written.has(path)) this.#write(path, '')
-        return this.#end(0)
-      }
-      case 'rm':
-        for (const path of args) if (!path.startsWith('-')) this.#remove(path)
-        return this.#end(0)
-      case 'expr': {
-        const result = calculated(args)
-        return result === undefined ? undefined : this.#print(`${result}\n`, files, result === 0 ? 1 : 0)
-      }
-      case 'test':
-      case '[':
-      case '[[': {
-        const met = holds(name === 'test' ? args : args.slice(0, -1), (path, what) => this.#has(path, what))
-        return met === undefined ? undefined : this.#end(met ? 0 : 1)
-      }
-      case 'tail':
-        if (!args.some(arg => /^(-[a-z]*[fF]|--follow)/.test(arg))) return this.#textTool(name, args, files)
-        this.#runMs = Number.POSITIVE_INFINITY
-        return 'exit'
-      case 'agnhost':
-        return this.#agnhost(args)
-      default:
-        return this.#fileCommand(name, args, files) ?? (SILENT.has(name) ? this.#end(0) : this.#textTool(name, args, files))
-    }
-  }
-
-  #agnhost(args: readonly string[]): Ending {
-    const understood = runAgnhost(['/agnhost', ...args], this.#inputs)
-    if (!understood) return undefined
-    this.#runMs += understood.runMs
-    const ending = this.#print(understood.log, [], understood.exitCode)
-    // It may listen on ports.
-    this.#isServing ||= understood.ports === undefined || understood.ports.length > 0
-    return ending !== undefined && understood.runMs === Number.POSITIVE_INFINITY ? 'exit' : ending
-  }
-
-  #textTool(name: string, args: readonly string[], files: readonly Target[]): Ending {
-    const tool = textTool(name, args)
-    if (!tool) return DONE_AT_ONCE.has(name) ? this.#unknownOutput(name) : undefined
-    let input = tool.files.length === 0 ? this.#readInput() : ''
-    for (const path of tool.files) {
-      const found = this.#content(path)
-      if (found === 'missing') return this.#complain(`${name}: ${path}: No such file or directory\n`, name === 'grep' ? 2 : 1)
-      input = found === undefined || input === undefined ? undefined : input + found.text
-    }
-    if (input === undefined) return this.#unknownOutput(name)
-    const { text, exitCode } = tool.run(input, bytes => this.#budget.spend('bytes', bytes))
-    return this.#print(text, files, exitCode)
-  }
-
-  #end(exitCode: number): Ending {
-    this.#exitCode = exitCode
+  end(exitCode: number): Ending {
+    this.exitCode = exitCode
     return 'next'
   }
 
+  exit(exitCode = this.exitCode): Ending {
+    this.exitCode = exitCode
+    return 'exit'
+  }
+
+  runFor(ms: number): void {
+    this.#runMs += ms
+  }
+
+  serve(): void {
+    this.#isServing = true
+  }
+
+  hasWritten(path: string): boolean {
+    return this.#written.has(path)
+  }
+
   /** For a client, a command whose output is unknown fails as one that cannot be executed. */
-  #unknownOutput(name: string): Ending {
-    if (this.#exec) return this.#complain(`${this.#shell}: ${name}: ${NOT_SIMULATED}\n`, CANNOT_EXECUTE)
+  unknownOutput(name: string): Ending {
+    if (this.#exec) return this.complain(`${this.#shell}: ${name}: ${NOT_SIMULATED}\n`, CANNOT_EXECUTE)
     this.#isOutputKnown = false
-    return this.#end(0)
+    return this.end(0)
   }
 
   /** Standard error goes to the log, and not into captured output. */
-  #complain(text: string, exitCode: number): Ending {
-    if (this.#captures > 0 && !this.#exec) return this.#end(exitCode)
-    if (!this.#exec) return this.#print(text, [], exitCode)
-    this.#budget.spend('output', text.length)
+  complain(text: string, exitCode: number): Ending {
+    if (this.#captures > 0 && !this.#exec) return this.end(exitCode)
+    if (!this.#exec) return this.print(text, [], exitCode)
+    this.budget.spend('output', text.length)
     this.#outputs.push({ isError: true, text })
-    return this.#end(exitCode)
+    return this.end(exitCode)
   }
 
   /** The input of a command that reads it: that of its pipe, or of the client. */
@@ -406,25 +325,6 @@ class Shell {
     return this.#input
   }
 
-  /** Undefined when the command, or a file that it needs, is unknown. */
-  #fileCommand(name: string, args: readonly string[], targets: readonly Target[]): Ending {
-    const files: ShellFiles = {
-      read: path => this.#content(path),
-      names: path => this.#names(path),
-      isDirectory: path => this.#has(path, 'directory'),
-      isReadOnly: path => this.#isReadOnly(path),
-      write: (path, text) => this.#write(path, text),
-      remove: path => this.#remove(path),
-      input: () => this.#readInput(),
-      isInteractive: this.#exec !== undefined,
-      identity: () => this.#inputs.identity?.(),
-    }
-    const done = fileCommand(name, args, files)
-    if (!done) return undefined
-    if (done.error !== undefined) this.#complain(done.error, done.exitCode)
-    return this.#print(done.text, targets, done.exitCode)
-  }
-
   #remove(path: string): void {
     if (this.#written.delete(path)) this.#removedMs.set(path, this.#runMs)
     if (this.#exec) this.#gone.add(path)
@@ -433,7 +333,7 @@ class Shell {
   /** The names in a directory, of files that are there and those that were written; undefined when they are unknown. */
   #names(path: string): readonly string[] | undefined {
     const directory = path === '/' ? '' : trimEnd(path, '/')
-    const known = this.#inputs.list?.(path)
+    const known = this.inputs.list?.(path)
     const names = new Set(known)
     for (const each of this.#written.keys())
       if (each.startsWith(`${directory}/`)) names.add(each.slice(directory.length + 1).split('/')[0]!)
@@ -441,10 +341,10 @@ class Shell {
     return known === undefined && names.size === 0 ? undefined : [...names].sort()
   }
 
-  #print(text: string, files: readonly Target[], exitCode = 0): Ending {
+  print(text: string, files: readonly Target[], exitCode = 0): Ending {
     // Output to a file or a variable is bounded by the budget of written bytes.
     const isShown = files.length === 0 || files.some(({ path }) => path === '/dev/stdout' || path === '/dev/stderr')
-    this.#budget.spend(isShown && this.#captures === 0 ? 'output' : 'bytes', text.length)
+    this.budget.spend(isShown && this.#captures === 0 ? 'output' : 'bytes', text.length)
     if (files.length === 0) this.#show(text, false)
     for (const { path, isAppended } of files) {
       if (path === undefined) continue
@@ -454,7 +354,7 @@ class Shell {
         this.#write(path, isAppended ? (this.#written.get(path) ?? '') + text : text)
       }
     }
-    return this.#end(exitCode)
+    return this.end(exitCode)
   }
 
   #show(text: string, isError: boolean): void {
@@ -468,32 +368,11 @@ class Shell {
   #write(path: string, text: string): void {
     this.#gone.delete(path)
     if (!this.#written.has(path)) {
-      this.#budget.spend('files', path.length > MAX_PATH_LENGTH ? Number.POSITIVE_INFINITY : 1)
+      this.budget.spend('files', path.length > MAX_PATH_LENGTH ? Number.POSITIVE_INFINITY : 1)
       this.#writtenMs.set(path, this.#runMs)
     }
     this.#written.set(path, text)
     this.#removedMs.delete(path)
-  }
-
-  #cat(paths: readonly string[], files: readonly Target[]): Ending {
-    if (paths.length === 0 || (paths.length === 1 && paths[0] === '-')) {
-      const input = this.#readInput()
-      return input === undefined ? this.#unknownOutput('cat') : this.#print(input, files)
-    }
-    let exitCode = 0
-    for (const path of paths) {
-      const found = this.#content(path)
-      if (found === 'missing') exitCode ||= 1
-      if (found === undefined && this.#exec) exitCode ||= CANNOT_EXECUTE
-      const ending =
-        found === undefined
-          ? this.#unknownOutput('cat')
-          : found === 'missing'
-            ? this.#complain(`cat: can't open '${path}': No such file or directory\n`, 1)
-            : this.#print(found.text, files)
-      if (ending === undefined) return undefined
-    }
-    return this.#end(exitCode)
   }
 
   /** The content of a file; undefined when it is unknown. */
@@ -502,32 +381,32 @@ class Shell {
     const found = written === undefined ? this.#file(path) : { content: written }
     if (found === 'missing') return found
     if (found === 'unknown' || found.content === undefined) return undefined
-    this.#budget.spend('bytes', found.content.length)
+    this.budget.spend('bytes', found.content.length)
     return { text: found.content }
   }
 
   #isReadOnly(path: string): boolean {
-    return path !== this.#lastWordsPath && this.#inputs.isReadOnly?.(path) === true
+    return path !== this.#lastWordsPath && this.inputs.isReadOnly?.(path) === true
   }
 
   #file(path: string): FileFound {
     if (this.#gone.has(path)) return 'missing'
     if (++this.#looked > MAX_FILES) return 'unknown'
-    const found = this.#inputs.file(path)
-    return found === 'unknown' && this.#inputs.isOwn?.(path) ? 'missing' : found
+    const found = this.inputs.file(path)
+    return found === 'unknown' && this.inputs.isOwn?.(path) ? 'missing' : found
   }
 
   /** Whether a path exists, or is a directory; undefined when that is unknown. */
-  #has(path: string, what: 'anything' | 'directory'): boolean | undefined {
+  has(path: string, what: 'anything' | 'directory'): boolean | undefined {
     if (this.#written.has(path)) return what === 'anything'
     const found = this.#file(path)
     if (found === 'unknown' || found === 'missing') return found === 'missing' ? false : undefined
     return what === 'anything' || found.isDirectory === true
   }
 
-  #environment(): string {
-    for (const [name, value] of this.#inputs.variables()) this.#budget.spend('bytes', name.length + value.length + OVERHEAD)
-    return [...new Map([...this.#inputs.variables(), ...this.#variables])].map(([name, value]) => `${name}=${value}\n`).join('')
+  environment(): string {
+    for (const [name, value] of this.inputs.variables()) this.budget.spend('bytes', name.length + value.length + OVERHEAD)
+    return [...new Map([...this.inputs.variables(), ...this.#variables])].map(([name, value]) => `${name}=${value}\n`).join('')
   }
 
   /** The fields that a word expands to; undefined when they are unknown. */
@@ -537,13 +416,13 @@ class Shell {
     for (const piece of word) {
       const text = piece.type === 'text' ? piece.text : piece.type === 'variable' ? this.#variable(piece) : this.#outputOf(piece.script)
       if (text === undefined) return undefined
-      this.#budget.spend('bytes', text.length)
+      this.budget.spend('bytes', text.length)
       if (piece.isQuoted || piece.type === 'text') {
         field = (field ?? '') + text
         continue
       }
       const [head = '', ...parts] = text.split(/[ \t\n]+/)
-      this.#budget.spend('bytes', parts.length * OVERHEAD)
+      this.budget.spend('bytes', parts.length * OVERHEAD)
       if (head !== '' || field !== undefined) field = (field ?? '') + head
       for (const part of parts) {
         if (field !== undefined) fields.push(field)
@@ -555,8 +434,8 @@ class Shell {
   }
 
   #variable({ name, orElse }: { readonly name: string; readonly orElse: string | undefined }): string | undefined {
-    if (name === '?') return String(this.#exitCode)
-    return this.#variables.get(name) ?? this.#inputs.variables().get(name) ?? orElse
+    if (name === '?') return String(this.exitCode)
+    return this.#variables.get(name) ?? this.inputs.variables().get(name) ?? orElse
   }
 
   #outputOf(script: Step): string | undefined {
@@ -580,9 +459,6 @@ class Shell {
   }
 }
 
-const READ_ONLY = 'Read-only file system'
-/** The exit code of shells for a command that is there and cannot be executed. */
-export const CANNOT_EXECUTE = 126
 export const NOT_SIMULATED = 'not simulated: this container has no process, and the simulated shell does not know the result'
 const ASSIGNMENT = /^([A-Za-z_]\w*)=([\s\S]*)$/
 
@@ -590,32 +466,3 @@ const plainText = ([first, ...more]: Word): string => (first?.type === 'text' &&
 const plainStart = ([first]: Word): string => (first?.type === 'text' && !first.isQuoted ? first.text : '')
 
 export const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)
-
-function echoed(args: readonly string[]): string {
-  const text = args.filter(word => word !== '-n' && word !== '-e').join(' ')
-  return args.includes('-n') ? text : `${text}\n`
-}
-
-/** Two whole numbers and the operator between them. */
-function calculated([left = '', operator, right = '', ...more]: readonly string[]): number | undefined {
-  if (more.length > 0 || !/^-?\d{1,9}$/.test(left) || !/^-?\d{1,9}$/.test(right)) return undefined
-  const [a, b] = [Number(left), Number(right)]
-  if (operator === '+') return a + b
-  if (operator === '-') return a - b
-  if (operator === '*') return a * b
-  if (b === 0) return undefined
-  return operator === '/' ? Math.trunc(a / b) : operator === '%' ? a % b : undefined
-}
-
-const UNITS: Readonly<Record<string, number>> = { '': 1000, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
-
-function sleepMs(args: readonly string[]): number | undefined {
-  let sum = 0
-  for (const arg of args) {
-    const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([smhd]?)$/.exec(arg) ?? []
-    if (arg === 'infinity' || arg === 'inf') sum = Number.POSITIVE_INFINITY
-    else if (number === '') return undefined
-    else sum += Number(number) * UNITS[unit]!
-  }
-  return args.length === 0 ? undefined : sum
-}

@@ -15,7 +15,6 @@ import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.t
 import { expand } from '../container/expansion.ts'
 import {
   baseName,
-  CANNOT_EXECUTE,
   type ExecOptions,
   type ExecResult,
   execCommand,
@@ -24,6 +23,7 @@ import {
   runCommand,
   runScript,
 } from '../container/shell.ts'
+import { CANNOT_EXECUTE } from '../container/shell-commands.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
