@@ -245,9 +245,9 @@ const FIRST_STATUS = 8
 /** No table of the usual 4,096 bytes holds more, as each entry counts 32 bytes and its text. */
 const MAX_ENTRIES = 128
 
-/** Finds the status in heads that HPACK encodes. Of the table that the server makes use of, it keeps what each entry means for that. */
+/** Finds the status in heads that HPACK encodes. It keeps the status of each entry of the server's table. */
 class Statuses {
-  /** The status of each entry, or 0; the newest first. What the server has dropped of the oldest makes no difference. */
+  /** The status of each entry, or 0; the newest first. Old entries that the server has dropped make no difference. */
   #table: number[] = []
 
   read(block: Buffer): number {

@@ -28,7 +28,7 @@ const GreenhouseSpec = message('GreenhouseSpec', {
 
 const GreenhouseStatus = message('GreenhouseStatus', {
   celsius: [1, int32.always(), 'The temperature last measured.'],
-  conditions: [2, keyed(Condition, 'type').mergedBy('type'), 'What was last observed.'],
+  conditions: [2, keyed(Condition, 'type').mergedBy('type'), 'The last observed conditions.'],
 })
 
 const Greenhouse = defineKind({

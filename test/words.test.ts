@@ -31,6 +31,22 @@ test('no comment begins with What, Who, Whom, Whose, That, Of or By', () => {
   assert.equal(found.length, 0, found.join('\n'))
 })
 
+test('no further sentence of a comment begins with What, Who, Whom, Whose or That', () => {
+  const found = [...TEXTS].flatMap(([path, text]) =>
+    text
+      .replaceAll(CONTINUED, ' ')
+      .split('\n')
+      .flatMap(line => {
+        const [comment = ''] = COMMENT.exec(line) ?? []
+        return SENTENCE.test(comment) ? [`${path}: ${comment.trim()}`] : []
+      }),
+  )
+  assert.equal(found.length, 0, found.join('\n'))
+})
+const SENTENCE = /[.!?] (?:What|Who|Whom|Whose|That)\b/
+/** The start of a further line of a comment. */
+const CONTINUED = /\n\s*(?:\*|\/\/) (?=(?:What|Who|Whom|Whose|That)\b)/g
+
 test('no comment has a clause in place of a noun', () => {
   const found = [...TEXTS].flatMap(([path, text]) =>
     text.split('\n').flatMap((line, i) => {
@@ -42,6 +58,16 @@ test('no comment has a clause in place of a noun', () => {
 })
 /** The part of a line that is a comment: the whole line, or the rest of it behind code. */
 const COMMENT = /^\s*(?:\/\/|\/?\*).*|\s(?:\/\/|\/\*\*) .*/
+
+test('no description that OpenAPI publishes begins with What, Who, Whom, Whose or That', () => {
+  const found = [...TEXTS].flatMap(([path, text]) =>
+    /^src\/(?:kinds|schema|http)\//.test(path) && !isUnitTest(path)
+      ? [...text.matchAll(DESCRIPTION)].map(([description]) => `${path}: ${description}`)
+      : [],
+  )
+  assert.equal(found.length, 0, found.join('\n'))
+})
+const DESCRIPTION = /'(?:What|Who|Whom|Whose|That)\b[^']*'/g
 
 test('no title of an end-to-end test has such a clause', () => {
   const found = [...TEXTS].flatMap(([path, text]) =>

@@ -1,6 +1,6 @@
 /**
- * Webhooks or policies in force, found by the properties of a request: by its resource and operation first, then by its labels. What requires a
- * label that neither the namespace nor the object has is never looked at, so that a thousand of them cost a request next to nothing.
+ * Webhooks or policies in force, found by the properties of a request: by its resource and operation first, then by its labels. Those that
+ * require a label that neither the namespace nor the object has are skipped, so that a thousand of them cost a request next to nothing.
  */
 import type { Resource } from '../schema/resource.ts'
 import type { LabelTerm } from '../schema/selectors.ts'

@@ -6,7 +6,7 @@
  *     ↑→ → → →
  *
  * The first round takes large ones only, which cost the most memory and the least time per byte to read again; the next takes all but
- * the smallest. What selectors and indexes need to know of an object always stays.
+ * the smallest. The properties of an object that selectors and indexes read always stay.
  */
 import { nextIteration } from '../lib/environment.ts'
 

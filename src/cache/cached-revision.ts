@@ -252,7 +252,7 @@ const UNKNOWN = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, termin
 /** Knowledge that a writer has of its entry: the decoded value, and the bytes with the revision that it was likely to get. */
 export type Written = { readonly object: AnyObject; readonly expected: ExpectedBytes | undefined }
 
-/** The object revision of a stored entry. What the writer knows need not be found out again. */
+/** The object revision of a stored entry. The writer passes on the properties that it knows already. */
 export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written): CachedRevision {
   const object = written?.object ?? (entry.object as AnyObject | undefined)
   const identity = identityOf(resource, entry.key)

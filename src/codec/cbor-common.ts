@@ -1,6 +1,6 @@
 /**
  * CBOR as clients of Kubernetes send it, and as it is stored: definite lengths, strings as keys, no tags but those of the document and
- * of bytes. That is read in one pass, which takes a quarter of the time. Anything else, wrong or only rare, is left to the exact reader.
+ * of bytes. Such documents are read in one pass, in a quarter of the time. All others, whether wrong or rare, go to the exact reader.
  */
 import { type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 import { writtenNumber } from '../lib/written-number.ts'

@@ -40,7 +40,7 @@ async function examine(place: Place): Promise<Report> {
 
 type Fixed = Outcome & { readonly subject: string }
 
-/** Item by item. What removes something is asked for, unless the user is sure. */
+/** Applies the fixes one by one. The user confirms each that removes something, unless `isSure`. */
 async function fixAll(place: Place, { findings }: Report, { isSure, isQuiet }: { isSure: boolean; isQuiet: boolean }): Promise<Fixed[]> {
   const fixed: Fixed[] = []
   let renewed: Outcome | undefined

@@ -6,8 +6,8 @@
  *     slice (allNodes)   ─── pool net.example.com/x ── every node
  *
  * Only the slices of the highest generation of a pool count. A pool whose slices are not all there is incomplete, and one whose
- * slices contradict each other is invalid: nothing is allocated from either. What a node has is worked out when it is asked for
- * and kept until one of its pools changes.
+ * slices contradict each other is invalid: nothing is allocated from either. The devices of a node are computed on demand
+ * and cached until one of its pools changes.
  */
 import type { DeviceTaint } from '../kinds/resource/device-taint.ts'
 import type { CounterSet, Device, ResourceSliceSpec } from '../kinds/resource/slice-shapes.ts'

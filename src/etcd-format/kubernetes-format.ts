@@ -12,8 +12,8 @@
  *     /allocation/nodeports/30001        /keelson/allocation/nodeports/30001 the same
  *     none                               /leasecandidates/kube-system/a      left alone, as is whatever else is not known here
  *
- * A record holds no more than kube-apiserver would have written: what a gate or a version of this server keeps beyond that would be
- * lost when kube-apiserver writes the object. Of fields that it does not know nothing is left after the next write, as there.
+ * A record holds only fields that kube-apiserver would have written: fields that a gate or a version of this server adds would be lost
+ * when kube-apiserver writes the object. Fields that this server does not know are lost with its next write, as with kube-apiserver's.
  */
 import { isSelfDescribed } from '../codec/cbor.ts'
 import { decodeCbor } from '../codec/cbor-decode.ts'

@@ -35,7 +35,7 @@ export const Status = message('Status', {
   apiVersion: API_VERSION,
   metadata: [1, ListMeta.orEmpty(), LIST_METADATA_DOC],
   status: [2, string, 'Success or Failure.'],
-  message: [3, string, 'What happened, for people.'],
+  message: [3, string, 'A description for people.'],
   reason: [4, string, 'Why it failed, for machines.'],
   details: [5, StatusDetails, 'Further data about the reason.'],
   code: [6, int32, 'The HTTP status of the answer.'],
@@ -56,7 +56,7 @@ export const APIResource = message('APIResource', {
   group: [8, string, 'The group of its bodies, when not the one of the list.'],
   version: [9, string, 'The version of its bodies, when not the one of the list.'],
   kind: [3, string.always(), 'The kind of its bodies.'],
-  verbs: [4, atomic(string).unmarked().always(), 'What can be done.'],
+  verbs: [4, atomic(string).unmarked().always(), 'The supported verbs.'],
   shortNames: [5, atomic(string), 'Short names for people.'],
   categories: [7, atomic(string), 'Groups of resources such as all.'],
   storageVersionHash: [10, string, 'Equal for resources that show the same stored objects.'],
@@ -65,7 +65,7 @@ export const APIResourceList = message('APIResourceList', {
   kind: KIND,
   apiVersion: API_VERSION,
   groupVersion: [1, string.always(), 'The group and version listed.'],
-  resources: [2, atomic(APIResource).always(), 'What it serves.'],
+  resources: [2, atomic(APIResource).always(), 'The resources that it serves.'],
 })
 
 const GroupVersionForDiscovery = message('GroupVersionForDiscovery', {

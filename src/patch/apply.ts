@@ -77,7 +77,7 @@ export type Applied =
 /** Name under which fields are owned that were there before anyone applied. */
 const BEFORE_FIRST_APPLY = 'before-first-apply'
 
-/** Applies a configuration. What the manager applied before and leaves out now is removed, unless someone else owns it too. */
+/** Applies a configuration. Fields that the manager applied before and leaves out now are removed, unless another manager owns them, too. */
 export function* applyConfiguration(apply: Apply): Step<Applied> {
   const problem = mismatch(apply)
   if (problem !== undefined) return { ok: false, reason: 'invalid', message: problem }

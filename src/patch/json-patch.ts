@@ -256,7 +256,7 @@ function wrap<T>(context: string, action: () => T): T {
   }
 }
 
-/** The keys of a pointer, or undefined for the whole document. What stands before the first slash is ignored, as in kube-apiserver. */
+/** The keys of a pointer, or undefined for the whole document. Characters before the first slash are ignored, as in kube-apiserver. */
 function split(path: string): string[] | undefined {
   const keys = path.split('/').slice(1)
   return keys.length === 0 ? undefined : keys.map(unescaped)

@@ -133,7 +133,7 @@ export type ListOptions = {
 }
 
 /**
- * Options of list, watch and delete collection. What may go together depends on the parameter `watch` alone: a watch by its
+ * Options of list, watch and delete collection. The parameter `watch` alone decides which options may be combined: a watch by its
  * path is checked as a list, and sends the objects that are there without being asked for initial events.
  */
 export function listOptions(

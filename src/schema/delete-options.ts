@@ -10,9 +10,9 @@ export const DeleteOptionsType = message('DeleteOptions', {
   kind: [0, string, 'DeleteOptions.'],
   apiVersion: [0, string, 'The version it is written in.'],
   gracePeriodSeconds: [1, int64.optional(), 'Seconds until the object goes; 0 means at once, absent the default of its kind.'],
-  preconditions: [2, Preconditions, 'What must hold for the deletion to happen.'],
+  preconditions: [2, Preconditions, 'The conditions that must hold for the deletion.'],
   orphanDependents: [3, bool.optional(), 'Deprecated form of propagationPolicy.'],
-  propagationPolicy: [4, string.optional(), 'What happens to dependents: Orphan, Background or Foreground.'],
+  propagationPolicy: [4, string.optional(), 'The treatment of dependents: Orphan, Background or Foreground.'],
   dryRun: [5, atomic(string), 'All: nothing is changed.'],
   ignoreStoreReadErrorWithClusterBreakingPotential: [6, bool.optional(), 'Throws away an object that cannot be read.'],
 })

@@ -11,7 +11,7 @@ export const OwnerReference = message('OwnerReference', {
 }).atomic()
 
 export const ManagedFieldsEntry = message('ManagedFieldsEntry', {
-  manager: [1, string, 'Who owns these fields.'],
+  manager: [1, string, 'The name of the manager that owns these fields.'],
   operation: [2, string, 'How they came to be owned: Apply or Update.'],
   apiVersion: [3, string, 'The version in which the fields are named.'],
   time: [4, time.optional(), 'When ownership last changed.'],

@@ -6,8 +6,8 @@
  *     everything       ends the alarm   raises it      small growth of     deletions, and updates
  *                                                      stored objects      that do not grow
  *
- * Deletions always go on. So do updates that do not grow their object: controllers renew leases, finalizers are removed. What adds
- * little (a status, a finalizer, the time of a deletion) may use a reserve behind the limit, and the second half of that is for
+ * Deletions always go on. So do updates that do not grow their object: controllers renew leases, finalizers are removed. Small
+ * additions (a status, a finalizer, the time of a deletion) may use a reserve behind the limit, and the second half of that is for
  * objects that are being deleted.
  *
  * The index of a store is in memory whatever the size of its values, so the number of its keys has a limit, too.

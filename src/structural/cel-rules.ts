@@ -131,7 +131,7 @@ const ROOT_TYPE = 'selfType'
 /** The scope that rules are compiled for: the schema that describes the values, their type, and the type that names are from. */
 type RuleScope = { readonly schema: Structural; readonly type: RuleType; readonly root: RuleType; readonly whole: boolean }
 
-/** The rules of `stated`, which is the schema of the scope or one of its `allOf`, which only restrict what that describes. */
+/** The rules of `stated`: the schema of the scope, or a member of its `allOf`, which restricts the same values. */
 function nodeOf(stated: Structural, scope: RuleScope): RuleNode | undefined {
   const { schema, type, root, whole } = scope
   const described = stated === schema ? schema.source : { ...schema.source, 'x-kubernetes-validations': stated.rules }

@@ -12,7 +12,7 @@ export type Publishing = {
 
 /** The definition of a custom kind, without the kinds it stands for. */
 export function publishedSchema(described: Pick<Structural, 'source' | 'preserve'>, publishing: Publishing): JsonObject {
-  // Clients of version 2 take any property for the only ones there are: where anything may be, nothing is said.
+  // Clients of OpenAPI v2 reject fields that the schema does not list, so an object with unknown fields is published without properties.
   if (publishing.version === 2 && described.preserve) return { type: 'object' }
   const schema = publish(described.source, publishing)
   addEnvelope(schema, publishing)

@@ -94,7 +94,7 @@ export class Database {
     this.#deletionsUntilSpace = deletions
   }
 
-  /** Makes a write, unless there is no space for it. What ends is let through, as by the stores themselves. */
+  /** Makes a write, unless there is no space for it. Writes that end something pass, as in the stores themselves. */
   swap(key: string, change: Change): Promise<Swap> {
     const isDeletion = change.value === null
     if (this.#deletionsUntilSpace > 0 && !isDeletion && !change.isEnding) return Promise.reject(new SpaceExceeded('the store is full'))

@@ -400,7 +400,7 @@ type OutletParts = {
   readonly destroyed: () => void
 }
 
-/** The server's side of a stream. What the client does not read fills it up. */
+/** The server's side of a stream. Unread data fills it up. */
 class SimulatedOutlet implements Outlet {
   readonly #parts: OutletParts
   readonly #listeners = { drain: [] as (() => void)[], close: [] as (() => void)[], finish: [] as (() => void)[] }

@@ -39,7 +39,7 @@ export type Value =
   | ReadonlyMap<Value, Value>
   | { readonly [key: string]: Value }
 
-/** A function that expressions can call, implemented in JavaScript. What it throws fails the evaluation. */
+/** A function that expressions can call, implemented in JavaScript. An exception fails the evaluation. */
 export interface FunctionDeclaration {
   readonly name: string
   readonly params: readonly Type[]

@@ -276,7 +276,7 @@ class Supervisor {
     this.#restarting.add(timer)
   }
 
-  /** Appoints another process to run the duties. What the last one had sent is refused by the store from the next one's first write on. */
+  /** Appoints another process to run the duties. From the first write of the next one on, the store refuses writes of the last one. */
   #appoint(): void {
     const candidates = this.#serving.reverse()
     this.#leader = candidates.find(({ isPrimary }) => !isPrimary) ?? candidates[0] ?? [...this.#processes][0]

@@ -1,4 +1,4 @@
-/** Keeps one object of a name in every active namespace as it should be; what that is, the controllers say that are made of this. */
+/** Makes controllers that keep one object of a fixed name in every active namespace; each controller computes the desired object. */
 
 import type { Draft } from '../../client/client.ts'
 import { Namespace } from '../../kinds/core/namespace.ts'

@@ -1,4 +1,4 @@
-/** Gives nodes their blocks of pod addresses: one of each range. What nodes have is in their specs; this is an index of it. */
+/** Gives nodes their blocks of pod addresses: one of each range. The specs of nodes hold their blocks; this is an index of them. */
 import { type CIDR, formatCIDR, parseCIDR } from '../../lib/ip.ts'
 import { CidrSet } from './cidr-set.ts'
 

@@ -47,7 +47,7 @@ export function changesUsage(
   return isIn && !sameList(evaluator.usage(to), evaluator.usage(from))
 }
 
-/** The quota with another status, or undefined when its status is right. What cannot be measured stays as it is. */
+/** The quota with another status, or undefined when its status is right. Amounts that cannot be measured stay as they are. */
 export function withMeasured(quota: AnyObject, measured: ResourceList): AnyObject | undefined {
   const hard = hardOf(quota)
   const { status = {} } = quota

@@ -2,11 +2,11 @@
 import { monotonicMs, sleep } from '../../lib/environment.ts'
 import type { Outcome, Progress } from './reconcile.ts'
 
-type Candidate = { readonly isOther: boolean }
+type Candidate = { readonly isOutdated: boolean }
 
 export type Limits = { readonly page: number; readonly atOnce: number; readonly perSecond: number }
 
-/** The objects that are left, of how many. Those of which it is known that they are not as they should be must not be left at the end. */
+/** The objects that are not migrated yet, and the number of all. A migration is repeated while outdated objects remain. */
 export type Candidates<O> = { readonly total: number; readonly left: readonly O[] }
 
 export type MigrateParts<O extends Candidate> = {
@@ -25,16 +25,16 @@ export type MigrateResult =
   | { readonly type: 'stopped' }
   | { readonly type: 'again' | 'failed'; readonly progress: Progress; readonly error: unknown }
 
-/** How often it is looked for objects that a write from before the change has brought meanwhile. */
-const ROUNDS = 5
+/** How often outdated objects are searched for: writes that began before the change may have stored some meanwhile. */
+const MAX_ROUNDS = 5
 
 export async function migrateAll<O extends Candidate>(parts: MigrateParts<O>): Promise<MigrateResult> {
   let found = parts.candidates()
-  for (let round = 0; round < ROUNDS; round++) {
+  for (let round = 0; round < MAX_ROUNDS; round++) {
     const result = await migrateThese(found, parts)
     if (result.type !== 'done') return result
     found = parts.candidates()
-    const left = found.left.filter(({ isOther }) => isOther)
+    const left = found.left.filter(({ isOutdated }) => isOutdated)
     if (left.length === 0) return result
     found = { total: found.total, left }
   }

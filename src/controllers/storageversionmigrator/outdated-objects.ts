@@ -8,7 +8,7 @@ export type OutdatedObject = {
   readonly name: string
   readonly revision: number
   /** Whether the object is known to be stored in another version than it would be today. */
-  readonly isOther: boolean
+  readonly isOutdated: boolean
 }
 
 /** The objects that have not been written since a revision, and all that are known to be stored in another version. */
@@ -19,9 +19,9 @@ export function outdatedObjects(objects: ResourceClient<AnyObject>, since: numbe
   for (const each of objects.revisions()) {
     total++
     // The cache has objects in another version than the stored one only of custom kinds.
-    const isOther = each.stale || (def.custom !== undefined && each.object !== undefined && each.object.apiVersion !== apiVersion)
+    const isOutdated = each.stale || (def.custom !== undefined && each.object !== undefined && each.object.apiVersion !== apiVersion)
     const { namespace, name, revision } = each
-    if (revision <= since || isOther) left.push({ namespace, name, revision, isOther })
+    if (revision <= since || isOutdated) left.push({ namespace, name, revision, isOutdated })
   }
   return { total, left }
 }

@@ -107,7 +107,7 @@ test('every object is rewritten once, page by page, also across failures', async
         const result = await migrateAll({
           candidates: () => ({
             total: count,
-            left: Array.from({ length: count }, (_, i) => ({ i, isOther: false })).filter(({ i }) => !written.includes(i)),
+            left: Array.from({ length: count }, (_, i) => ({ i, isOutdated: false })).filter(({ i }) => !written.includes(i)),
           }),
           async write({ i }) {
             most = Math.max(most, ++busy)
@@ -145,8 +145,8 @@ test('what is written in the old version meanwhile is migrated, too, and nothing
     signal: new AbortController().signal,
     report: async () => true,
   }
-  const late = await migrateAll({ ...parts, candidates: () => ({ total: 1, left: others-- > 0 ? [{ isOther: true }] : [] }) })
+  const late = await migrateAll({ ...parts, candidates: () => ({ total: 1, left: others-- > 0 ? [{ isOutdated: true }] : [] }) })
   assert.equal(late.type, 'done')
-  const never = await migrateAll({ ...parts, candidates: () => ({ total: 1, left: [{ isOther: true }] }) })
+  const never = await migrateAll({ ...parts, candidates: () => ({ total: 1, left: [{ isOutdated: true }] }) })
   assert.equal(never.type, 'again')
 })

@@ -119,7 +119,7 @@ export type Outcome = 'migrated' | 'again' | 'failed'
 
 /**
  * A conflict means that the object was written meanwhile, and so in the current version; a deleted one needs nothing.
- * What may pass is tried again, anything else ends the migration.
+ * Errors that may pass are retried; all others end the migration.
  */
 export function outcomeOf(error: unknown): Outcome {
   if (!(error instanceof StatusError)) return 'again'

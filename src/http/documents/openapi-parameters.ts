@@ -11,8 +11,16 @@ export type Parameter = {
 const query = (name: string, type: Parameter['type'], doc: string): Parameter => ({ name, in: 'query', type, doc })
 
 const dryRun = query('dryRun', 'string', 'All: every stage runs and nothing is stored.')
-const fieldManager = query('fieldManager', 'string', 'Who makes the change; at most 128 printable characters. Apply needs it.')
-const fieldValidation = query('fieldValidation', 'string', 'What unknown and duplicate fields cause: Ignore, Warn (the default) or Strict.')
+const fieldManager = query(
+  'fieldManager',
+  'string',
+  'The field manager that makes the change; at most 128 printable characters. Apply needs it.',
+)
+const fieldValidation = query(
+  'fieldValidation',
+  'string',
+  'The treatment of unknown and duplicate fields: Ignore, Warn (the default) or Strict.',
+)
 const force = query('force', 'boolean', 'Apply takes over fields that others own. Not for other patches.')
 
 const DELETION: readonly Parameter[] = [
@@ -23,7 +31,7 @@ const DELETION: readonly Parameter[] = [
     'Removes an object that can no longer be read, without further checks.',
   ),
   query('orphanDependents', 'boolean', 'Deprecated: whether dependents stay. Use propagationPolicy.'),
-  query('propagationPolicy', 'string', 'What happens to dependents: Orphan, Background or Foreground.'),
+  query('propagationPolicy', 'string', 'The treatment of dependents: Orphan, Background or Foreground.'),
 ]
 
 const SELECTION: readonly Parameter[] = [

@@ -33,8 +33,12 @@ export const matchConditions = keyed(MatchCondition, 'name').mergedBy('name')
 export const MatchResources = message('MatchResources', {
   namespaceSelector: [1, LabelSelector.default({}), 'Which namespaces, by their labels; all when empty.'],
   objectSelector: [2, LabelSelector.default({}), 'Which objects, by their labels; all when empty.'],
-  resourceRules: [3, atomic(NamedRuleWithOperations), 'What is matched.'],
-  excludeResourceRules: [4, atomic(NamedRuleWithOperations), 'What is left out, even where a rule matches.'],
+  resourceRules: [3, atomic(NamedRuleWithOperations), 'The resources and operations that match.'],
+  excludeResourceRules: [
+    4,
+    atomic(NamedRuleWithOperations),
+    'The resources and operations that are excluded, even if another rule matches.',
+  ],
   matchPolicy: [
     7,
     string.listed('Equivalent', 'Exact').optional().default('Equivalent'),

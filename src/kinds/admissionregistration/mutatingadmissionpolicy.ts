@@ -28,13 +28,13 @@ type Mutation = Static<typeof Mutation>
 
 const MutatingAdmissionPolicySpec = message('MutatingAdmissionPolicySpec', {
   paramKind: [1, ParamKind, 'The kind of the parameters, if there are any.'],
-  matchConstraints: [2, MatchResources, 'What is mutated; creations, updates and connections only.'],
+  matchConstraints: [2, MatchResources, 'The requests that are mutated; creations, updates and connections only.'],
   variables: [3, atomic(Variable), 'Values that expressions share; each may use those before it.'],
   mutations: [4, atomic(Mutation), 'The changes, one after the other.'],
   failurePolicy: [
     5,
     string.listed('Fail', 'Ignore').optional().default('Fail'),
-    'What happens when the policy cannot be evaluated: Fail or Ignore.',
+    'The treatment of requests when the policy cannot be evaluated: Fail or Ignore.',
   ],
   matchConditions: [6, matchConditions, 'CEL expressions that must all be true, at most 64.'],
   reinvocationPolicy: [7, string.listed('IfNeeded', 'Never'), 'Never, or IfNeeded to be evaluated again after others changed the object.'],

@@ -8,7 +8,7 @@ export const ParamRef = message('ParamRef', {
   name: [1, string, 'Name of the parameter object; either this or a selector.'],
   namespace: [2, string, 'Its namespace; that of the request when absent and parameters are namespaced.'],
   selector: [3, LabelSelector, 'Which objects are parameters, by their labels.'],
-  parameterNotFoundAction: [4, string.optional(), 'What happens when there is none: Allow or Deny.'],
+  parameterNotFoundAction: [4, string.optional(), 'The treatment of requests when there is none: Allow or Deny.'],
 }).atomic()
 export type ParamRef = Static<typeof ParamRef>
 

@@ -14,7 +14,7 @@ import { validateNotStatic, warnAboutStatic } from './static-names.ts'
 
 const ExpressionWarning = message('ExpressionWarning', {
   fieldRef: [2, string.always(), 'The path of the expression, such as spec.validations[0].expression.'],
-  warning: [3, string.always(), 'What was found, for people.'],
+  warning: [3, string.always(), 'The finding, for people.'],
 })
 
 const TypeChecking = message('TypeChecking', {
@@ -50,7 +50,7 @@ function pathProblem(path: string): string | undefined {
 
 const Validation = message('Validation', {
   expression: [1, string.always(), 'A CEL expression that must be true.'],
-  message: [2, string, 'What is answered when it is not; one line.'],
+  message: [2, string, 'The message when it is not; one line.'],
   reason: [3, string.optional(), 'The reason of the answer: Forbidden, Invalid or RequestEntityTooLarge.'],
   messageExpression: [4, string, 'A CEL expression for the message, instead of a fixed one.'],
 })
@@ -64,22 +64,22 @@ type AuditAnnotation = Static<typeof AuditAnnotation>
 
 const ValidatingAdmissionPolicySpec = message('ValidatingAdmissionPolicySpec', {
   paramKind: [1, ParamKind, 'The kind of the parameters, if there are any.'],
-  matchConstraints: [2, MatchResources, 'What is validated.'],
-  validations: [3, atomic(Validation), 'What must hold; these or annotations are needed.'],
+  matchConstraints: [2, MatchResources, 'The requests that are validated.'],
+  validations: [3, atomic(Validation), 'The rules that must hold; these or annotations are needed.'],
   failurePolicy: [
     4,
     string.listed('Fail', 'Ignore').optional().default('Fail'),
-    'What happens when the policy cannot be evaluated: Fail or Ignore.',
+    'The treatment of requests when the policy cannot be evaluated: Fail or Ignore.',
   ],
-  auditAnnotations: [5, atomic(AuditAnnotation), 'What is noted in the audit log, at most 20.'],
+  auditAnnotations: [5, atomic(AuditAnnotation), 'Annotations of audit events, at most 20.'],
   matchConditions: [6, matchConditions, 'CEL expressions that must all be true, at most 64.'],
   variables: [7, keyed(Variable, 'name').mergedBy('name'), 'Values that expressions share; each may use those before it.'],
 })
 
 const ValidatingAdmissionPolicyStatus = message('ValidatingAdmissionPolicyStatus', {
   observedGeneration: [1, int64, 'The generation that was looked at.'],
-  typeChecking: [2, TypeChecking, 'What looks wrong with the types in expressions; absent until it was looked at.'],
-  conditions: [3, keyed(Condition, 'type'), 'What was last observed.'],
+  typeChecking: [2, TypeChecking, 'Findings about types in expressions; absent before they were checked.'],
+  conditions: [3, keyed(Condition, 'type'), 'The last observed conditions.'],
 })
 
 export const ValidatingAdmissionPolicy = defineKind({

@@ -16,7 +16,7 @@ const ValidatingAdmissionPolicyBindingSpec = message('ValidatingAdmissionPolicyB
   validationActions: [
     4,
     set(string.listed('Audit', 'Deny', 'Warn')).expected(),
-    'What happens to a request that fails: Deny or Warn, and Audit.',
+    'The actions on a request that fails: Deny or Warn, and Audit.',
   ],
 })
 

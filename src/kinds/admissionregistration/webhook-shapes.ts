@@ -21,7 +21,11 @@ const common = {
   name: [1, string.always(), 'A fully qualified name, for messages and merging.'],
   clientConfig: [2, WebhookClientConfig.orEmpty().expected(), 'How to reach the webhook.'],
   rules: [3, atomic(RuleWithOperations), 'Which operations on which resources it is called for.'],
-  failurePolicy: [4, string.listed('Fail', 'Ignore').optional().default('Fail'), 'What happens when it cannot be called: Fail or Ignore.'],
+  failurePolicy: [
+    4,
+    string.listed('Fail', 'Ignore').optional().default('Fail'),
+    'The treatment of requests when it cannot be called: Fail or Ignore.',
+  ],
   matchPolicy: [
     9,
     string.listed('Equivalent', 'Exact').optional().default('Equivalent'),

@@ -57,7 +57,7 @@ const CustomResourceColumnDefinition = message('CustomResourceColumnDefinition',
   name: [1, string.always(), 'The title of the column.'],
   type: [2, string.always(), 'One of boolean, date, integer, number and string.'],
   format: [3, string, 'An OpenAPI format that says more about the type.'],
-  description: [4, string, 'What the column shows.'],
+  description: [4, string, 'The meaning of the column.'],
   priority: [5, int32, 'Columns above 0 are left out where there is little space.'],
   jsonPath: [6, string.always(), 'Where the cell is in an object, as a simple JSON path.'],
 })
@@ -67,7 +67,7 @@ const SelectableField = message('SelectableField', {
 })
 
 const CustomResourceValidation = message('CustomResourceValidation', {
-  openAPIV3Schema: [1, JSONSchemaProps, 'What objects look like.'],
+  openAPIV3Schema: [1, JSONSchemaProps, 'The schema of objects.'],
 })
 
 const CustomResourceDefinitionVersion = message('CustomResourceDefinitionVersion', {
@@ -76,7 +76,7 @@ const CustomResourceDefinitionVersion = message('CustomResourceDefinitionVersion
   storage: [3, bool.always(), 'Whether objects are stored in this version; exactly one has it.'],
   deprecated: [7, bool, 'Clients that use the version are warned.'],
   deprecationWarning: [8, string.optional(), 'The warning, where the usual one will not do.'],
-  schema: [4, CustomResourceValidation, 'What objects look like in this version.'],
+  schema: [4, CustomResourceValidation, 'The schema of objects in this version.'],
   subresources: [5, CustomResourceSubresources, 'Parts of objects that have a path of their own.'],
   additionalPrinterColumns: [6, atomic(CustomResourceColumnDefinition), 'Columns of tables, in order; Age unless there are any.'],
   selectableFields: [9, atomic(SelectableField), 'Fields that field selectors may use, at most 8.'],
@@ -93,7 +93,7 @@ export const CustomResourceDefinitionSpec = message('CustomResourceDefinitionSpe
 })
 
 const CustomResourceDefinitionCondition = message('CustomResourceDefinitionCondition', {
-  type: [1, string.always(), 'What the condition is about, such as Established or NamesAccepted.'],
+  type: [1, string.always(), 'The type of the condition, such as Established or NamesAccepted.'],
   status: [2, string.always(), 'True, False or Unknown.'],
   lastTransitionTime: [3, time.always(), 'When the status last changed.'],
   reason: [4, string, 'The reason of the last transition, in CamelCase.'],

@@ -78,7 +78,7 @@ const ValidationRule = message('ValidationRule', {
 })
 
 const ExternalDocumentation = message('ExternalDocumentation', {
-  description: [1, string, 'What can be read there.'],
+  description: [1, string, 'The content of the linked page.'],
   url: [2, string, 'Where it can be read.'],
 })
 
@@ -96,11 +96,11 @@ export const JSONSchemaProps: Type<Schema> = recursive<Schema>('JSONSchemaProps'
     id: [1, string, 'Not supported.'],
     $schema: [2, string, 'Not supported.'],
     $ref: [3, string.optional(), 'Not supported.'],
-    description: [4, string, 'What the value is for.'],
+    description: [4, string, 'The purpose of the value.'],
     type: [5, string, 'One of array, boolean, integer, number, object and string.'],
     format: [6, string, 'The format of a string or the size of a number, such as date-time or int32. Unknown formats are ignored.'],
     title: [7, string, 'A short name of the value.'],
-    default: [8, json, 'What an absent value is taken to be. It must be valid itself.'],
+    default: [8, json, 'The value that is used when none is given. It must be valid itself.'],
     maximum: [9, double.optional(), 'The greatest number.'],
     exclusiveMaximum: [10, bool, 'The number must be less than the maximum.'],
     minimum: [11, double.optional(), 'The least number.'],
@@ -111,7 +111,7 @@ export const JSONSchemaProps: Type<Schema> = recursive<Schema>('JSONSchemaProps'
     maxItems: [16, int64.optional(), 'The greatest number of items.'],
     minItems: [17, int64.optional(), 'The least number of items.'],
     uniqueItems: [18, bool, 'Not supported.'],
-    multipleOf: [19, double.optional(), 'What the number must be a multiple of.'],
+    multipleOf: [19, double.optional(), 'The number must be a multiple of this.'],
     enum: [20, atomic(json), 'All values that are allowed.'],
     maxProperties: [21, int64.optional(), 'The greatest number of members.'],
     minProperties: [22, int64.optional(), 'The least number of members.'],

@@ -14,7 +14,7 @@ const ServerStorageVersion = message('ServerStorageVersion', {
 type ServerStorageVersion = Static<typeof ServerStorageVersion>
 
 const StorageVersionCondition = message('StorageVersionCondition', {
-  type: [1, string.always(), 'What the condition is about.'],
+  type: [1, string.always(), 'The type of the condition.'],
   status: [2, string.always(), 'True, False or Unknown.'],
   observedGeneration: [3, int64, 'The generation this describes.'],
   lastTransitionTime: [4, time.always().omittable(), 'When the status last changed.'],

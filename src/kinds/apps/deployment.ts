@@ -49,7 +49,7 @@ type Strategy = Static<typeof DeploymentStrategy>
 const DeploymentSpec = message('DeploymentSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],
   selector: [2, LabelSelector.required().immutable(), 'Selects its pods; must match the labels of the template.'],
-  template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
+  template: [3, PodTemplateSpec.orEmpty().expected(), 'The template of pods.'],
   strategy: [4, DeploymentStrategy.retainingKeys().orEmpty(), 'How pods are replaced when the template changes.'],
   minReadySeconds: [5, count, 'Seconds a new pod must be ready to count as available.'],
   revisionHistoryLimit: [6, count.optional().default(10), 'How many old ReplicaSets are kept.'],
@@ -58,7 +58,7 @@ const DeploymentSpec = message('DeploymentSpec', {
 })
 
 const DeploymentCondition = message('DeploymentCondition', {
-  type: [1, string.always().omittable(), 'What the condition is about.'],
+  type: [1, string.always().omittable(), 'The type of the condition.'],
   status: [2, string.always().omittable(), 'Whether it holds: True, False or Unknown.'],
   lastUpdateTime: [6, time.always(), 'When it was last written.'],
   lastTransitionTime: [7, time.always(), 'When the status last changed.'],

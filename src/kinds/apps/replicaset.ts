@@ -24,7 +24,7 @@ const ReplicaSetSpec = message('ReplicaSetSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],
   minReadySeconds: [4, count, 'Seconds a pod must be ready to count as available.'],
   selector: [2, LabelSelector.required().immutable(), 'Which pods are counted; must match the labels of the template.'],
-  template: [3, PodTemplateSpec.orEmpty(), 'What a missing pod is made from.'],
+  template: [3, PodTemplateSpec.orEmpty(), 'The template of missing pods.'],
 })
 
 const ReplicaSetStatus = message('ReplicaSetStatus', {

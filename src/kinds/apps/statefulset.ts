@@ -58,8 +58,8 @@ const StatefulSetUpdateStrategy = message(
 type UpdateStrategy = Static<typeof StatefulSetUpdateStrategy>
 
 const StatefulSetPersistentVolumeClaimRetentionPolicy = message('StatefulSetPersistentVolumeClaimRetentionPolicy', {
-  whenDeleted: [1, string.default('Retain'), 'What becomes of claims when the set is deleted: Retain or Delete.'],
-  whenScaled: [2, string.default('Retain'), 'What becomes of claims when the set shrinks: Retain or Delete.'],
+  whenDeleted: [1, string.default('Retain'), 'The treatment of claims when the set is deleted: Retain or Delete.'],
+  whenScaled: [2, string.default('Retain'), 'The treatment of claims when the set shrinks: Retain or Delete.'],
 })
 
 const StatefulSetOrdinals = message('StatefulSetOrdinals', {
@@ -69,7 +69,7 @@ const StatefulSetOrdinals = message('StatefulSetOrdinals', {
 const StatefulSetSpec = message('StatefulSetSpec', {
   replicas: [1, count.optional().default(1), 'How many pods should exist.'],
   selector: [2, LabelSelector.required().immutable(), 'Selects its pods; must match the labels of the template.'],
-  template: [3, PodTemplateSpec.orEmpty().expected(), 'What pods are made from.'],
+  template: [3, PodTemplateSpec.orEmpty().expected(), 'The template of pods.'],
   volumeClaimTemplates: [4, atomic(EmbeddedPersistentVolumeClaim), 'Claims that every pod gets. Cannot change.'],
   serviceName: [5, string.always().omittable(), 'The service that gives pods their host names. Cannot change.'],
   podManagementPolicy: [
@@ -83,7 +83,7 @@ const StatefulSetSpec = message('StatefulSetSpec', {
   persistentVolumeClaimRetentionPolicy: [
     10,
     StatefulSetPersistentVolumeClaimRetentionPolicy.default({ whenDeleted: 'Retain', whenScaled: 'Retain' }),
-    'What becomes of claims that are no longer used.',
+    'The treatment of claims that are no longer used.',
   ],
   ordinals: [11, StatefulSetOrdinals, 'How pods are numbered.'],
 })

@@ -31,7 +31,7 @@ const TokenRequestStatus = message('TokenRequestStatus', {
 
 /** The fields of a TokenRequest beside its metadata. */
 const TokenRequest = message('TokenRequest', {
-  spec: [2, TokenRequestSpec.orEmpty(), 'What the token is to be.'],
+  spec: [2, TokenRequestSpec.orEmpty(), 'The desired properties of the token.'],
   status: [3, TokenRequestStatus.orEmpty(), 'The token; set by the server.'],
 })
 type TokenRequest = Static<typeof TokenRequest>

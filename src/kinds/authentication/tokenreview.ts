@@ -22,7 +22,7 @@ export const TokenReview = defineKind({
   kind: 'TokenReview',
   scope: 'Cluster',
   names: { plural: 'tokenreviews' },
-  doc: 'Whose a bearer token is.',
+  doc: 'Determines the user of a bearer token.',
   verbs: ['create'],
   spec: TokenReviewSpec.expected(),
   status: TokenReviewStatus,

@@ -12,7 +12,7 @@ import { LabelSelectorRequirement, labelTermsOf, validateRequirement } from '../
 const FieldSelectorRequirement = message('FieldSelectorRequirement', {
   key: [1, string.always(), 'The field that the requirement applies to.'],
   operator: [2, string.always(), 'How the field is compared: In, NotIn, Exists or DoesNotExist.'],
-  values: [3, atomic(string), 'What the field is compared with; empty for Exists and DoesNotExist.'],
+  values: [3, atomic(string), 'The values that the field is compared with; empty for Exists and DoesNotExist.'],
 })
 type FieldSelectorRequirement = Static<typeof FieldSelectorRequirement>
 
@@ -28,7 +28,7 @@ const LabelSelectorAttributes = message('LabelSelectorAttributes', {
 
 const ResourceAttributes = message('ResourceAttributes', {
   namespace: [1, string, 'The namespace; empty for all of them, and for resources of the cluster.'],
-  verb: [2, string, 'What is to be done, such as get, list or create; * for everything.'],
+  verb: [2, string, 'The requested verb, such as get, list or create; * for all.'],
   group: [3, string, 'The API group of the resource; * for all.'],
   version: [4, string, 'The API version of the resource; * for all.'],
   resource: [5, string, 'The resource; * for all.'],
@@ -46,8 +46,8 @@ const NonResourceAttributes = message('NonResourceAttributes', {
 
 /** The requested access: to a resource, or to a non-resource path. */
 const accessFields = {
-  resourceAttributes: [1, ResourceAttributes, 'What is wanted of a resource.'],
-  nonResourceAttributes: [2, NonResourceAttributes, 'What is wanted of a path that is no resource.'],
+  resourceAttributes: [1, ResourceAttributes, 'The attributes of a request for a resource.'],
+  nonResourceAttributes: [2, NonResourceAttributes, 'The attributes of a request for a path that is no resource.'],
 } as const
 
 export const SelfSubjectAccessReviewSpec = message('SelfSubjectAccessReviewSpec', accessFields)
@@ -55,7 +55,7 @@ export const SubjectAccessReviewSpec = message('SubjectAccessReviewSpec', {
   ...accessFields,
   user: [3, string, 'The user to check; without groups, one that is a member of none.'],
   groups: [4, atomic(string), 'The groups of the user.'],
-  extra: [5, mapOf(atomic(string).optional()), 'What else authentication says of the user.'],
+  extra: [5, mapOf(atomic(string).optional()), 'Further properties of the user from authentication.'],
   uid: [6, string, 'The uid of the user.'],
 })
 export const SubjectAccessReviewStatus = message('SubjectAccessReviewStatus', {

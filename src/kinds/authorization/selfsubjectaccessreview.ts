@@ -11,7 +11,7 @@ export const SelfSubjectAccessReview = defineKind({
   doc: 'Whether the current user may perform an action.',
   verbs: ['create'],
   fields: {
-    spec: [2, SelfSubjectAccessReviewSpec.orEmpty().always(), 'What is wanted.'],
+    spec: [2, SelfSubjectAccessReviewSpec.orEmpty().always(), 'The request that is reviewed.'],
     status: [3, SubjectAccessReviewStatus.orEmpty(), 'The answer; set by the server.'],
   },
   resetFields: [],

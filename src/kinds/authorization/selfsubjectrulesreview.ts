@@ -4,21 +4,21 @@ import { badRequest } from '../../schema/status-error.ts'
 import { atomic, bool, message, type Static, string } from '../../schema/types.ts'
 
 const ResourceRule = message('ResourceRule', {
-  verbs: [1, atomic(string).always(), 'What may be done; * for everything.'],
+  verbs: [1, atomic(string).always(), 'The permitted verbs; * for all.'],
   apiGroups: [2, atomic(string), 'API groups of the resources; * for all.'],
   resources: [3, atomic(string), 'Resources, also as resource/subresource; * for all.'],
   resourceNames: [4, atomic(string), 'Names that the rule is limited to; all when empty.'],
 })
 const NonResourceRule = message('NonResourceRule', {
-  verbs: [1, atomic(string).always(), 'What may be done; * for everything.'],
+  verbs: [1, atomic(string).always(), 'The permitted verbs; * for all.'],
   nonResourceURLs: [2, atomic(string), 'Paths; * at the end for all that begin so.'],
 })
 const SelfSubjectRulesReviewSpec = message('SelfSubjectRulesReviewSpec', {
   namespace: [1, string, 'The namespace to list rules for.'],
 })
 const SubjectRulesReviewStatus = message('SubjectRulesReviewStatus', {
-  resourceRules: [1, atomic(ResourceRule).always(), 'What may be done with resources, in no order.'],
-  nonResourceRules: [2, atomic(NonResourceRule).always(), 'What may be done with paths, in no order.'],
+  resourceRules: [1, atomic(ResourceRule).always(), 'The permissions on resources, in no order.'],
+  nonResourceRules: [2, atomic(NonResourceRule).always(), 'The permissions on paths, in no order.'],
   incomplete: [3, bool.always(), 'Whether the list may be incomplete.'],
   evaluationError: [4, string, 'Errors during the evaluation of rules.'],
 })

@@ -22,7 +22,7 @@ const CrossVersionObjectReference = message('CrossVersionObjectReference', {
 }).atomic()
 
 const HorizontalPodAutoscalerSpec = message('HorizontalPodAutoscalerSpec', {
-  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty().expected(), 'What is scaled.'],
+  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty().expected(), 'The object that is scaled.'],
   minReplicas: [2, int32.optional().default(1), 'The least size.'],
   maxReplicas: [3, int32.always(), 'The greatest size.'],
   targetCPUUtilizationPercentage: [4, int32.optional(), 'The average use of processors that is aimed at, of what pods request.'],

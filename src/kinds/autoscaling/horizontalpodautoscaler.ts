@@ -20,7 +20,7 @@ import {
 } from './metric-shapes.ts'
 
 const HPAScalingPolicy = message('HPAScalingPolicy', {
-  type: [1, string.always(), 'What the value counts: Pods or Percent.'],
+  type: [1, string.always(), 'The unit of the value: Pods or Percent.'],
   value: [2, int32.always(), 'How much may change in a period.'],
   periodSeconds: [3, int32.always(), 'How long a period is, up to half an hour.'],
 })
@@ -40,7 +40,7 @@ export const HorizontalPodAutoscalerBehavior = message('HorizontalPodAutoscalerB
 })
 
 const HorizontalPodAutoscalerSpec = message('HorizontalPodAutoscalerSpec', {
-  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty().expected(), 'What is scaled.'],
+  scaleTargetRef: [1, CrossVersionObjectReference.orEmpty().expected(), 'The object that is scaled.'],
   minReplicas: [2, int32.optional().default(1), 'The least size.'],
   maxReplicas: [3, int32.always(), 'The greatest size.'],
   metrics: [4, atomic(MetricSpec), 'The metrics; the largest number of replicas that any of them proposes is used.'],
@@ -49,7 +49,7 @@ const HorizontalPodAutoscalerSpec = message('HorizontalPodAutoscalerSpec', {
 type Spec = Static<typeof HorizontalPodAutoscalerSpec>
 
 export const HorizontalPodAutoscalerCondition = message('HorizontalPodAutoscalerCondition', {
-  type: [1, string.always(), 'What the condition is about.'],
+  type: [1, string.always(), 'The type of the condition.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastTransitionTime: [3, time.always(), 'When the status last changed.'],
   reason: [4, string, 'A CamelCase reason for the last transition.'],
@@ -62,7 +62,7 @@ const HorizontalPodAutoscalerStatus = message('HorizontalPodAutoscalerStatus', {
   lastScaleTime: [2, time.optional(), 'When the size was last changed.'],
   currentReplicas: [3, int32, 'The size last seen.'],
   desiredReplicas: [4, int32.always(), 'The number of replicas last computed.'],
-  currentMetrics: [5, atomic(MetricStatus).always().omittable(), 'What was last measured.'],
+  currentMetrics: [5, atomic(MetricStatus).always().omittable(), 'The last measured values.'],
   conditions: [6, keyed(HorizontalPodAutoscalerCondition, 'type').mergedBy('type'), 'Latest observations.'],
 })
 

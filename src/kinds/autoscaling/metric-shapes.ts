@@ -24,34 +24,34 @@ const MetricIdentifier = message('MetricIdentifier', {
 export type MetricIdentifier = Static<typeof MetricIdentifier>
 
 const ObjectMetricSource = message('ObjectMetricSource', {
-  describedObject: [1, CrossVersionObjectReference.orEmpty().expected(), 'What is measured.'],
-  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
+  describedObject: [1, CrossVersionObjectReference.orEmpty().expected(), 'The object that is measured.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'The target value.'],
   metric: [3, MetricIdentifier.orEmpty().expected(), 'The metric of it.'],
 })
 
 const PodsMetricSource = message('PodsMetricSource', {
   metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric of the pods.'],
-  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at on average.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'The target average.'],
 })
 
 const ResourceMetricSource = message('ResourceMetricSource', {
   name: [1, string.always(), 'The resource, such as cpu.'],
-  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'The target value.'],
 })
 
 const ContainerResourceMetricSource = message('ContainerResourceMetricSource', {
   name: [1, string.always(), 'The resource, such as cpu.'],
-  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'The target value.'],
   container: [3, string.always(), 'The container of each pod that is measured.'],
 })
 
 const ExternalMetricSource = message('ExternalMetricSource', {
   metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
-  target: [2, MetricTarget.orEmpty().expected(), 'What is aimed at.'],
+  target: [2, MetricTarget.orEmpty().expected(), 'The target value.'],
 })
 
 export const MetricSpec = message('MetricSpec', {
-  type: [1, string.always(), 'What is measured: Object, Pods, Resource, ContainerResource or External.'],
+  type: [1, string.always(), 'The type of the metric: Object, Pods, Resource, ContainerResource or External.'],
   object: [2, ObjectMetricSource, 'A metric of one object.'],
   pods: [3, PodsMetricSource, 'A metric of every pod.'],
   resource: [4, ResourceMetricSource, 'A resource that pods use.'],
@@ -68,33 +68,33 @@ const MetricValueStatus = message('MetricValueStatus', {
 
 const ObjectMetricStatus = message('ObjectMetricStatus', {
   metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
-  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
-  describedObject: [3, CrossVersionObjectReference.orEmpty().expected(), 'What it was measured of.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'The measured value.'],
+  describedObject: [3, CrossVersionObjectReference.orEmpty().expected(), 'The object that was measured.'],
 })
 
 const PodsMetricStatus = message('PodsMetricStatus', {
   metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
-  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'The measured value.'],
 })
 
 const ResourceMetricStatus = message('ResourceMetricStatus', {
   name: [1, string.always(), 'The resource.'],
-  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'The measured value.'],
 })
 
 const ContainerResourceMetricStatus = message('ContainerResourceMetricStatus', {
   name: [1, string.always(), 'The resource.'],
-  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'The measured value.'],
   container: [3, string.always(), 'The container it was measured of.'],
 })
 
 const ExternalMetricStatus = message('ExternalMetricStatus', {
   metric: [1, MetricIdentifier.orEmpty().expected(), 'The metric.'],
-  current: [2, MetricValueStatus.orEmpty().expected(), 'What was measured.'],
+  current: [2, MetricValueStatus.orEmpty().expected(), 'The measured value.'],
 })
 
 export const MetricStatus = message('MetricStatus', {
-  type: [1, string.always(), 'What was measured: Object, Pods, Resource, ContainerResource or External.'],
+  type: [1, string.always(), 'The type of the metric: Object, Pods, Resource, ContainerResource or External.'],
   object: [2, ObjectMetricStatus, 'A metric of one object.'],
   pods: [3, PodsMetricStatus, 'A metric of every pod.'],
   resource: [4, ResourceMetricStatus, 'A resource that pods use.'],

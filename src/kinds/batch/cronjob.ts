@@ -16,7 +16,7 @@ import { JobSpec } from './job-shapes.ts'
 
 const JobTemplateSpec = message('JobTemplateSpec', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the jobs.'],
-  spec: [2, JobSpec.orEmpty(), 'What the jobs are to do.'],
+  spec: [2, JobSpec.orEmpty(), 'The spec of the jobs.'],
 })
 
 const CronJobSpec = message('CronJobSpec', {
@@ -26,10 +26,10 @@ const CronJobSpec = message('CronJobSpec', {
   concurrencyPolicy: [
     3,
     string.listed('Allow', 'Forbid', 'Replace').default('Allow'),
-    'What happens while a job still runs: Allow, Forbid or Replace.',
+    'The action when a job is due while another runs: Allow, Forbid or Replace.',
   ],
   suspend: [4, bool.optional().default(false), 'No jobs are made while this is set.'],
-  jobTemplate: [5, JobTemplateSpec.orEmpty().expected(), 'What the jobs are made from.'],
+  jobTemplate: [5, JobTemplateSpec.orEmpty().expected(), 'The template of the jobs.'],
   successfulJobsHistoryLimit: [6, int32.optional().default(3), 'How many jobs that succeeded are kept.'],
   failedJobsHistoryLimit: [7, int32.optional().default(1), 'How many jobs that failed are kept.'],
 })

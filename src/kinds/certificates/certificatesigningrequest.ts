@@ -26,12 +26,8 @@ const CertificateSigningRequestCondition = message('CertificateSigningRequestCon
 })
 
 const CertificateSigningRequestStatus = message('CertificateSigningRequestStatus', {
-  conditions: [
-    1,
-    keyed(CertificateSigningRequestCondition, 'type'),
-    'What was decided; Approved, Denied and Failed stay once they are there.',
-  ],
-  certificate: [2, bytes, 'What the signer issued, in PEM: the certificate, then intermediate ones. Cannot change once set.'],
+  conditions: [1, keyed(CertificateSigningRequestCondition, 'type'), 'The decisions; Approved, Denied and Failed stay once they are set.'],
+  certificate: [2, bytes, 'The certificate that the signer issued in PEM, then the intermediate ones. Cannot change once set.'],
 })
 type CertificateSigningRequestStatus = Static<typeof CertificateSigningRequestStatus>
 
@@ -162,8 +158,8 @@ const CertificateSigningRequestSpec = message('CertificateSigningRequestSpec', {
   request: [1, bytes.always(), 'A PKCS #10 request in a CERTIFICATE REQUEST block of PEM.'],
   signerName: [7, string.always(), 'The requested signer, as DOMAIN/NAME.'],
   expirationSeconds: [8, int32.optional(), 'How long the certificate should be valid, at least 600; the signer may decide otherwise.'],
-  usages: [5, atomic(string.listed(...USAGES)), 'What the key is to be used for.'],
-  username: [2, string, 'Who created the request; set by the server.'],
+  usages: [5, atomic(string.listed(...USAGES)), 'The intended uses of the key.'],
+  username: [2, string, 'The user who created the request; set by the server.'],
   uid: [3, string, 'The UID of that user; set by the server.'],
   groups: [4, atomic(string), 'The groups of that user; set by the server.'],
   extra: [6, mapOf(atomic(string)), 'Further attributes of that user; set by the server.'],

@@ -59,7 +59,7 @@ type PodCertificateRequestSpec = Static<typeof PodCertificateRequestSpec>
 
 export const PodCertificateRequestStatus = message('PodCertificateRequestStatus', {
   conditions: [1, keyed(Condition, 'type').mergedBy('type'), 'One of Issued, Denied and Failed ends the request.'],
-  certificateChain: [2, string, 'What was issued, in PEM: the certificate, then intermediate ones.'],
+  certificateChain: [2, string, 'The issued certificate in PEM, then the intermediate ones.'],
   notBefore: [4, time.optional(), 'When the certificate begins to be valid.'],
   beginRefreshAt: [5, time.optional(), 'When the node should begin to request the next one.'],
   notAfter: [6, time.optional(), 'When the certificate ends to be valid.'],

@@ -7,13 +7,13 @@ import { int32, message, microTime, string } from '../../schema/types.ts'
 import { validateStrategy } from './strategy.ts'
 
 const LeaseSpec = message('LeaseSpec', {
-  holderIdentity: [1, string.optional(), 'Who holds the lease.'],
+  holderIdentity: [1, string.optional(), 'The identity of the holder.'],
   leaseDurationSeconds: [2, int32.optional(), 'Seconds after the last renewal at which others may take it.'],
   acquireTime: [3, microTime.optional(), 'When the holder got it.'],
   renewTime: [4, microTime.optional(), 'When the holder last renewed it.'],
   leaseTransitions: [5, int32.optional(), 'How often the holder has changed.'],
   strategy: [6, string.optional(), 'How a leader is chosen among candidates.'],
-  preferredHolder: [7, string.optional(), 'Who should hold it next; only with a strategy.'],
+  preferredHolder: [7, string.optional(), 'The identity of the next holder; only with a strategy.'],
 })
 
 const COORDINATED = 'CoordinatedLeaderElection'

@@ -7,8 +7,8 @@ import { keyed, message, string } from '../../schema/types.ts'
 const ComponentCondition = message('ComponentCondition', {
   type: [1, string.always(), 'Always Healthy.'],
   status: [2, string.always(), 'Whether the part works: True or False.'],
-  message: [3, string, 'What it says of itself.'],
-  error: [4, string, 'What is wrong with it.'],
+  message: [3, string, 'The message of the component.'],
+  error: [4, string, 'The error of the component.'],
 })
 
 export const ComponentStatus = defineKind({

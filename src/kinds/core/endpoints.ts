@@ -13,7 +13,7 @@ const EndpointAddress = message('EndpointAddress', {
   ip: [1, string.always(), 'The address.'],
   hostname: [3, string, 'Name of the host, a DNS label.'],
   nodeName: [4, string.optional(), 'The node it is on.'],
-  targetRef: [2, ObjectReference, 'What is reached there, such as a pod.'],
+  targetRef: [2, ObjectReference, 'The object behind the address, such as a pod.'],
 }).atomic()
 type EndpointAddress = Static<typeof EndpointAddress>
 

@@ -11,7 +11,7 @@ export const Event = defineKind({
   kind: 'Event',
   scope: 'Namespaced',
   names: { plural: 'events', short: ['ev'] },
-  doc: 'What happened to an object.',
+  doc: 'Reports something that happened to an object.',
   unqualifiedFinalizers: true,
   fields: eventFields,
   expectsMetadata: true,

@@ -12,7 +12,7 @@ import { roundAmounts } from '../rules/pod/resources/resources.ts'
 const LimitRangeItem = message(
   'LimitRangeItem',
   {
-    type: [1, string.always(), 'What is limited: Pod, Container or PersistentVolumeClaim.'],
+    type: [1, string.always(), 'The type of object that is limited: Pod, Container or PersistentVolumeClaim.'],
     max: [2, mapOf(quantity), 'The most of each resource.'],
     min: [3, mapOf(quantity), 'The least of each resource.'],
     default: [4, mapOf(quantity), 'Limits of containers that say none.'],
@@ -33,7 +33,7 @@ export const LimitRange = defineKind({
   kind: 'LimitRange',
   scope: 'Namespaced',
   names: { plural: 'limitranges', short: ['limits'] },
-  doc: 'What containers, pods and claims of a namespace may ask for.',
+  doc: 'Limits on the requests of containers, pods and claims of a namespace.',
   spec: LimitRangeSpec,
   allowCreateOnUpdate: true,
 

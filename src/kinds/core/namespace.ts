@@ -7,7 +7,7 @@ import { type FieldError, invalid, invalidEach, type Ref, withValue } from '../.
 import { atomic, keyed, message, string, time } from '../../schema/types.ts'
 
 const NamespaceCondition = message('NamespaceCondition', {
-  type: [1, string.always(), 'What the condition is about.'],
+  type: [1, string.always(), 'The type of the condition.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastTransitionTime: [4, time.always(), 'When the status last changed.'],
   reason: [5, string, 'A CamelCase reason for the last transition.'],

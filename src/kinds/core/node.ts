@@ -43,7 +43,7 @@ const NodePodPreemptionPolicy = message('NodePodPreemptionPolicy', {
 const NodeSpec = message('NodeSpec', {
   podCIDR: [1, string, 'The block from which its pods get addresses: the first of podCIDRs.'],
   podCIDRs: [7, set(string).mergedBy(), 'Such blocks, at most one of each address family. Cannot change once set.'],
-  providerID: [3, string, 'What the cloud calls the machine. Cannot change once set.'],
+  providerID: [3, string, 'The name that the cloud provider has for the machine. Cannot change once set.'],
   unschedulable: [4, bool, 'Whether new pods stay away.'],
   taints: [5, atomic(Taint), 'Marks that keep pods away unless they tolerate them.'],
   configSource: [6, NodeConfigSource, 'Removed; never kept.'],
@@ -53,7 +53,7 @@ const NodeSpec = message('NodeSpec', {
 type NodeSpec = Static<typeof NodeSpec>
 
 const NodeCondition = message('NodeCondition', {
-  type: [1, string.always(), 'What the condition is about.'],
+  type: [1, string.always(), 'The type of the condition.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastHeartbeatTime: [3, time.always(), 'When it was last looked at.'],
   lastTransitionTime: [4, time.always(), 'When the status last changed.'],
@@ -107,7 +107,7 @@ const NodeConfigStatus = message('NodeConfigStatus', {
   assigned: [1, NodeConfigSource, 'The configuration to try.'],
   active: [2, NodeConfigSource, 'The configuration in use.'],
   lastKnownGood: [3, NodeConfigSource, 'The configuration to fall back to.'],
-  error: [4, string, 'What went wrong.'],
+  error: [4, string, 'The error message.'],
 })
 
 const NodeRuntimeHandlerFeatures = message('NodeRuntimeHandlerFeatures', {
@@ -117,7 +117,7 @@ const NodeRuntimeHandlerFeatures = message('NodeRuntimeHandlerFeatures', {
 
 const NodeRuntimeHandler = message('NodeRuntimeHandler', {
   name: [1, string.always().omittable(), 'Name of the handler; empty for the default one.'],
-  features: [2, NodeRuntimeHandlerFeatures, 'What it can do.'],
+  features: [2, NodeRuntimeHandlerFeatures, 'The features of the handler.'],
 })
 
 const NodeFeatures = message('NodeFeatures', {
@@ -128,7 +128,7 @@ const NodeStatus = message(
   'NodeStatus',
   {
     capacity: [1, mapOf(quantity), 'All resources of the node.'],
-    allocatable: [2, mapOf(quantity), 'What pods may have of them.'],
+    allocatable: [2, mapOf(quantity), 'The amounts that are available to pods.'],
     phase: [3, string.listed('Pending', 'Running', 'Terminated'), 'Deprecated; unused.'],
     conditions: [4, keyed(NodeCondition, 'type').mergedBy('type'), 'Latest observations.'],
     addresses: [5, keyed(NodeAddress, 'type').mergedBy('type'), 'Where the node can be reached.'],
@@ -139,7 +139,7 @@ const NodeStatus = message(
     volumesAttached: [10, atomic(AttachedVolume), 'Volumes that are attached.'],
     config: [11, NodeConfigStatus, 'Removed; never kept.'],
     runtimeHandlers: [12, atomic(NodeRuntimeHandler), 'Ways to run containers.'],
-    features: [13, NodeFeatures, 'What its runtime can do.'],
+    features: [13, NodeFeatures, 'The features of its container runtime.'],
     declaredFeatures: [14, atomic(string), 'Features that pods can rely on, sorted.'],
   },
   {

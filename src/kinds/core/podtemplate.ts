@@ -15,7 +15,7 @@ export const PodTemplate = defineKind({
   scope: 'Namespaced',
   names: { plural: 'podtemplates' },
   doc: 'A template of pods.',
-  fields: { template: [2, PodTemplateSpec.orEmpty(), 'What the pods are made from.'] },
+  fields: { template: [2, PodTemplateSpec.orEmpty(), 'The template of the pods.'] },
   generation: ({ template }) => template,
 
   prepareForCreate: ({ template }, { gate }) => dropDisabledTemplateFields(template, undefined, gate),

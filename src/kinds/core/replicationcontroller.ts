@@ -24,7 +24,7 @@ const ReplicationControllerSpec = message('ReplicationControllerSpec', {
   replicas: [1, count.optional().publishedDefault(1), 'How many pods should exist.'],
   minReadySeconds: [4, count.openapiDefault(0), 'Seconds a pod must be ready to count as available.'],
   selector: [2, mapOf(string).atomic(), 'Labels of the pods that are counted; defaults to those of the template.'],
-  template: [3, PodTemplateSpec, 'What a missing pod is made from.'],
+  template: [3, PodTemplateSpec, 'The template of missing pods.'],
 })
 type Spec = Static<typeof ReplicationControllerSpec>
 

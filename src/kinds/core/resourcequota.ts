@@ -26,7 +26,7 @@ const SCOPE_NAMES: readonly string[] = [
 export const ScopedResourceSelectorRequirement = message('ScopedResourceSelectorRequirement', {
   scopeName: [1, string.listed(...SCOPE_NAMES).always(), 'The scope that the requirement applies to.'],
   operator: [2, string.listed('DoesNotExist', 'Exists', 'In', 'NotIn').always(), 'How it is compared: In, NotIn, Exists or DoesNotExist.'],
-  values: [3, atomic(string), 'What it is compared with; empty for Exists and DoesNotExist.'],
+  values: [3, atomic(string), 'The values that it is compared with; empty for Exists and DoesNotExist.'],
 })
 type Requirement = Static<typeof ScopedResourceSelectorRequirement>
 
@@ -38,7 +38,7 @@ const ResourceQuotaSpec = message(
   'ResourceQuotaSpec',
   {
     hard: [1, mapOf(quantity), 'The most of each resource.'],
-    scopes: [2, atomic(string.listed(...SCOPE_NAMES)), 'What is counted; everything when empty. Cannot change.'],
+    scopes: [2, atomic(string.listed(...SCOPE_NAMES)), 'The scopes of counted objects; all objects when empty. Cannot change.'],
     scopeSelector: [3, ScopeSelector, 'The same, with values to compare with.'],
   },
   { defaults: ({ hard }) => roundAmounts(hard) },
@@ -49,7 +49,7 @@ const ResourceQuotaStatus = message(
   'ResourceQuotaStatus',
   {
     hard: [1, mapOf(quantity), 'The limits that are in force.'],
-    used: [2, mapOf(quantity), 'What is used now.'],
+    used: [2, mapOf(quantity), 'The current usage.'],
   },
   { defaults: ({ hard, used }) => roundAmounts(hard, used) },
 )
@@ -60,7 +60,7 @@ export const ResourceQuota = defineKind({
   kind: 'ResourceQuota',
   scope: 'Namespaced',
   names: { plural: 'resourcequotas', short: ['quota'] },
-  doc: 'What a namespace may use in all.',
+  doc: 'Limits on the total usage of a namespace.',
   spec: ResourceQuotaSpec,
   status: ResourceQuotaStatus,
 

@@ -24,7 +24,7 @@ export const Secret = defineKind({
     immutable: [5, bool.optional(), 'When true, only metadata can be changed from then on.'],
     data: [2, mapOf(bytes), 'Bytes by key, written in base64.'],
     stringData: [4, mapOf(string), 'Strings that a write merges into data, overwriting existing keys; write-only.'],
-    type: [3, string.default('Opaque'), 'What the data is for; some types need certain keys.'],
+    type: [3, string.default('Opaque'), 'The type of the data; some types need certain keys.'],
   },
 
   defaults(o) {

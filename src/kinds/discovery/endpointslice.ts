@@ -30,11 +30,11 @@ const Endpoint = message('Endpoint', {
   addresses: [1, set(string).always(), 'Its addresses, all meaning the same; clients use the first. At most 100.'],
   conditions: [2, EndpointConditions.orEmpty(), 'Its state.'],
   hostname: [3, string.optional(), 'Name of the host, a DNS label.'],
-  targetRef: [4, ObjectReference, 'What is reached there, such as a pod.'],
+  targetRef: [4, ObjectReference, 'The object behind the address, such as a pod.'],
   deprecatedTopology: [5, mapOf(string), 'Topology labels of v1beta1. No longer written.'],
   nodeName: [6, string.optional(), 'The node it is on.'],
   zone: [7, string.optional(), 'The zone it is in.'],
-  hints: [8, EndpointHints, 'Who should use it.'],
+  hints: [8, EndpointHints, 'Hints about the consumers that should use the endpoint.'],
 })
 type Endpoint = Static<typeof Endpoint>
 
@@ -58,7 +58,7 @@ export const EndpointSlice = defineKind({
   names: { plural: 'endpointslices' },
   doc: 'Addresses and ports at which a service is served.',
   fields: {
-    addressType: [4, string.listed('FQDN', 'IPv4', 'IPv6').always(), 'What the addresses are: IPv4, IPv6 or FQDN. Cannot change.'],
+    addressType: [4, string.listed('FQDN', 'IPv4', 'IPv6').always(), 'The type of the addresses: IPv4, IPv6 or FQDN. Cannot change.'],
     endpoints: [2, atomic(Endpoint).always().omittable(), 'The endpoints, at most 1000.'],
     ports: [3, atomic(EndpointPort).always().omittable(), 'The ports at each of them, at most 20000.'],
   },

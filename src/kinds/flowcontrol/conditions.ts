@@ -7,7 +7,7 @@ export const looseConditions = (name: string) => keyed(looseCondition(name), 'ty
 
 const looseCondition = (name: string) =>
   message(name, {
-    type: [1, string.expected(), 'What the condition is about.'],
+    type: [1, string.expected(), 'The type of the condition.'],
     status: [2, string, 'Whether it holds: True, False or Unknown.'],
     lastTransitionTime: [3, time.always(), 'When the status last changed.'],
     reason: [4, string, 'A CamelCase reason for the last transition.'],

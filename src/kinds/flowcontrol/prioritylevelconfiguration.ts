@@ -17,7 +17,7 @@ type Queuing = Static<typeof QueuingConfiguration>
 const LimitResponse = message(
   'LimitResponse',
   {
-    type: [1, string.always(), 'What happens to requests beyond the limit: Queue or Reject.'],
+    type: [1, string.always(), 'The treatment of requests beyond the limit: Queue or Reject.'],
     queuing: [2, QueuingConfiguration, 'How they are queued; only with Queue.'],
   },
   { union: { by: 'type' } },
@@ -26,14 +26,14 @@ type LimitResponse = Static<typeof LimitResponse>
 
 const LimitedPriorityLevelConfiguration = message('LimitedPriorityLevelConfiguration', {
   nominalConcurrencyShares: [1, int32.optional().default(30), 'Its share of the server, compared with the shares of other levels.'],
-  limitResponse: [2, LimitResponse.orEmpty().expected(), 'What happens to requests beyond the limit.'],
+  limitResponse: [2, LimitResponse.orEmpty().expected(), 'The treatment of requests beyond the limit.'],
   lendablePercent: [3, int32.optional().default(0), 'How much of its share other levels may borrow.'],
   borrowingLimitPercent: [4, int32.optional(), 'How much it may borrow, compared with its share; without end when absent.'],
 })
 type Limited = Static<typeof LimitedPriorityLevelConfiguration>
 
 const ExemptPriorityLevelConfiguration = message('ExemptPriorityLevelConfiguration', {
-  nominalConcurrencyShares: [1, int32.optional().default(0), 'What is set aside for it of the server.'],
+  nominalConcurrencyShares: [1, int32.optional().default(0), 'The share of the concurrency of the server that is reserved for it.'],
   lendablePercent: [2, int32.optional().default(0), 'How much of that other levels may borrow.'],
 })
 type Exempt = Static<typeof ExemptPriorityLevelConfiguration>
@@ -43,7 +43,7 @@ const PriorityLevelConfigurationSpec = message(
   {
     type: [1, string.always(), 'Whether requests are limited: Limited or Exempt.'],
     limited: [2, LimitedPriorityLevelConfiguration, 'The limits; only with Limited.'],
-    exempt: [3, ExemptPriorityLevelConfiguration, 'What is set aside; only with Exempt.'],
+    exempt: [3, ExemptPriorityLevelConfiguration, 'The reserved share; only with Exempt.'],
   },
   { union: { by: 'type' } },
 )

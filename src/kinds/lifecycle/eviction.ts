@@ -26,7 +26,7 @@ const MAX_RESPONDER_PRIORITY = 100_000
 const MAX_MESSAGE_LENGTH = 4000
 
 const EvictionSpec = message('EvictionSpec', {
-  target: [1, targetMessage('EvictionTarget', 'EvictionPodReference').orEmpty().expected(), 'What is evicted. Cannot change.'],
+  target: [1, targetMessage('EvictionTarget', 'EvictionPodReference').orEmpty().expected(), 'The target of the eviction. Cannot change.'],
 })
 type EvictionSpec = Static<typeof EvictionSpec>
 
@@ -98,13 +98,13 @@ export const Eviction = defineKind({
   },
 
   columns: {
-    Target: ['string', o => targetCell(o.spec.target), 'What is evicted'],
+    Target: ['string', o => targetCell(o.spec.target), 'The target of the eviction'],
     'Target Type': ['string', o => targetTypeCell(o.spec.target), 'The kind of what is evicted'],
     Status: ['string', o => progressCell(o.status), 'How far the eviction is'],
-    'Active Responder': ['string', o => turnCell(o.status), 'Whose turn it is'],
+    'Active Responder': ['string', o => turnCell(o.status), 'The responder that acts now'],
     'Responder Status': ['string', (o, ctx) => responderCell(o.status, ctx), 'How far the responder is'],
     'Responder Expected Finish': ['string', (o, ctx) => finishCell(o.status, ctx), 'When the responder expects to be done'],
-    Requesters: ['string', o => requestersCell(o.status), 'Who requested the eviction'],
+    Requesters: ['string', o => requestersCell(o.status), 'The requesters of the eviction'],
     Age: age,
     'Responder Heartbeat': ['string', (o, ctx) => heartbeatCell(o.status, ctx), 'When the responder last reported', { wide: true }],
     'Responder Status Message': ['string', o => reportOf(o.status)?.message?.trim() || '<unset>', 'Details for people', { wide: true }],

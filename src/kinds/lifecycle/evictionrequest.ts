@@ -19,8 +19,12 @@ import {
 } from './eviction-shapes.ts'
 
 const EvictionRequestSpec = message('EvictionRequestSpec', {
-  target: [1, targetMessage('EvictionRequestTarget', 'EvictionRequestPodReference').orEmpty().expected(), 'What to evict. Cannot change.'],
-  requester: [2, string.always(), 'Whose request it is, as DOMAIN/NAME. Cannot change.'],
+  target: [
+    1,
+    targetMessage('EvictionRequestTarget', 'EvictionRequestPodReference').orEmpty().expected(),
+    'The target of the eviction. Cannot change.',
+  ],
+  requester: [2, string.always(), 'The requester, as DOMAIN/NAME. Cannot change.'],
   intent: [3, string.always().listed(EVICTION, WITHDRAWN), 'Eviction, or Withdrawn.'],
 })
 type EvictionRequestSpec = Static<typeof EvictionRequestSpec>
@@ -62,10 +66,10 @@ export const EvictionRequest = defineKind({
   },
 
   columns: {
-    Target: ['string', o => targetCell(o.spec.target), 'What to evict'],
+    Target: ['string', o => targetCell(o.spec.target), 'The target of the eviction'],
     'Target Type': ['string', o => targetTypeCell(o.spec.target), 'The kind of what to evict'],
     Status: ['string', o => progressCell(o.status), 'How far the eviction is'],
-    Requester: ['string', o => o.spec.requester, 'Whose request it is'],
+    Requester: ['string', o => o.spec.requester, 'The requester'],
     Intent: ['string', o => o.spec.intent, 'Eviction, or Withdrawn'],
     Age: age,
   },

@@ -5,7 +5,7 @@ import { EVICTION, progressFields, WITHDRAWN } from './eviction-shapes.ts'
 export const STATES = ['Active', 'Canceled', 'Completed', 'Inactive', 'Interrupted'] as const
 
 const Requester = message('Requester', {
-  name: [1, string.always(), 'Whose request it is, as DOMAIN/NAME.'],
+  name: [1, string.always(), 'The requester, as DOMAIN/NAME.'],
   intent: [2, string.always().listed(EVICTION, WITHDRAWN), 'Eviction, or Withdrawn.'],
 }).atomic()
 
@@ -28,7 +28,7 @@ export type ResponderStatus = Static<typeof ResponderStatus>
 
 export const EvictionStatus = message('EvictionStatus', {
   ...progressFields,
-  requesters: [3, keyed(Requester, 'name').mergedBy('name'), 'Who requested the eviction.'],
+  requesters: [3, keyed(Requester, 'name').mergedBy('name'), 'The requesters of the eviction.'],
   targetResponders: [4, keyed(TargetResponder, 'name').mergedBy('name'), 'The responders, and whose turn it is.'],
   responders: [5, keyed(ResponderStatus, 'name').mergedBy('name'), 'Reports of the responders.'],
 })

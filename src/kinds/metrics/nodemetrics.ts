@@ -9,7 +9,7 @@ export const NodeMetrics = defineKind({
   kind: 'NodeMetrics',
   scope: 'Cluster',
   names: { plural: 'nodes', singular: 'nodemetrics' },
-  doc: 'What a node uses of its resources.',
+  doc: 'The resource usage of a node.',
   verbs: ['get', 'list'],
   replaceable: true,
   fields: {

@@ -14,7 +14,7 @@ export const PodMetrics = defineKind({
   kind: 'PodMetrics',
   scope: 'Namespaced',
   names: { plural: 'pods', singular: 'podmetrics' },
-  doc: 'What the containers of a pod use.',
+  doc: 'The resource usage of the containers of a pod.',
   verbs: ['get', 'list'],
   replaceable: true,
   fields: {

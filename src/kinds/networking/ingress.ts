@@ -55,7 +55,7 @@ const HTTPIngressRuleValue = message('HTTPIngressRuleValue', {
 
 const IngressRule = message('IngressRule', {
   host: [1, string, 'The host of requests, or `*.` and a domain; any when absent.'],
-  ...inlined(2, { http: [1, HTTPIngressRuleValue, 'What happens to requests for the host.'] }),
+  ...inlined(2, { http: [1, HTTPIngressRuleValue, 'The paths of the host and their backends.'] }),
 })
 type IngressRule = Static<typeof IngressRule>
 
@@ -70,7 +70,7 @@ type IngressSpec = Static<typeof IngressSpec>
 const IngressPortStatus = message('IngressPortStatus', {
   port: [1, int32.always(), 'Number of the port.'],
   protocol: [2, string.listed('SCTP', 'TCP', 'UDP').always(), 'Its protocol: TCP, UDP or SCTP.'],
-  error: [3, string.optional(), 'What is wrong with it.'],
+  error: [3, string.optional(), 'The error of the port, if there is one.'],
 })
 
 const IngressLoadBalancerIngress = message('IngressLoadBalancerIngress', {

@@ -15,7 +15,7 @@ const IngressClassParametersReference = message('IngressClassParametersReference
 type Parameters = Static<typeof IngressClassParametersReference>
 
 const IngressClassSpec = message('IngressClassSpec', {
-  controller: [1, string, 'Who serves this class, as a domain and a path: example.com/controller. Cannot change.'],
+  controller: [1, string, 'The controller that serves this class, as a domain and a path: example.com/controller. Cannot change.'],
   parameters: [2, IngressClassParametersReference, 'An object with further settings for the controller.'],
 })
 

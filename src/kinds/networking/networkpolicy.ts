@@ -40,7 +40,7 @@ type Peer = Static<typeof NetworkPolicyPeer>
 
 const NetworkPolicyIngressRule = message('NetworkPolicyIngressRule', {
   ports: [1, atomic(NetworkPolicyPort), 'Ports that may be reached; all when empty.'],
-  from: [2, atomic(NetworkPolicyPeer), 'Who may reach them; everyone when empty.'],
+  from: [2, atomic(NetworkPolicyPeer), 'The peers that may reach the pods; all peers when empty.'],
 })
 
 const NetworkPolicyEgressRule = message('NetworkPolicyEgressRule', {
@@ -50,8 +50,8 @@ const NetworkPolicyEgressRule = message('NetworkPolicyEgressRule', {
 
 const NetworkPolicySpec = message('NetworkPolicySpec', {
   podSelector: [1, LabelSelector.orEmpty(), 'Pods that the policy is for; all of the namespace when empty.'],
-  ingress: [2, atomic(NetworkPolicyIngressRule), 'What may reach the pods.'],
-  egress: [3, atomic(NetworkPolicyEgressRule), 'What may leave the pods.'],
+  ingress: [2, atomic(NetworkPolicyIngressRule), 'The permitted incoming traffic of the pods.'],
+  egress: [3, atomic(NetworkPolicyEgressRule), 'The permitted outgoing traffic of the pods.'],
   policyTypes: [4, atomic(string.listed('Egress', 'Ingress')), 'Which directions are restricted: Ingress, Egress or both.'],
 })
 type Spec = Static<typeof NetworkPolicySpec>

@@ -23,7 +23,7 @@ const RoleRef = message('RoleRef', {
 
 /** The fields of RoleBinding and ClusterRoleBinding. */
 export const bindingFields = {
-  subjects: [2, atomic(Subject), 'Who gets the role.'],
+  subjects: [2, atomic(Subject), 'The users, groups and service accounts that get the role.'],
   roleRef: [3, RoleRef.orEmpty().expected(), 'The role they get. Cannot change.'],
 } as const
 type Binding = Message<typeof bindingFields>

@@ -17,9 +17,9 @@ export const ClusterRole = defineKind({
   kind: 'ClusterRole',
   scope: 'Cluster',
   names: { plural: 'clusterroles' },
-  doc: 'What may be done in the whole cluster.',
+  doc: 'A set of permissions in the whole cluster.',
   fields: {
-    rules: [2, atomic(PolicyRule).always().omittable(), 'What is permitted.'],
+    rules: [2, atomic(PolicyRule).always().omittable(), 'The permissions.'],
     aggregationRule: [
       3,
       AggregationRule,

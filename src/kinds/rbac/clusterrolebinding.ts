@@ -9,7 +9,7 @@ export const ClusterRoleBinding = defineKind({
   kind: 'ClusterRoleBinding',
   scope: 'Cluster',
   names: { plural: 'clusterrolebindings' },
-  doc: 'Who has which role in the whole cluster.',
+  doc: 'Grants a role in the whole cluster to users, groups and service accounts.',
   fields: bindingFields,
   name: nameIsPathSegment,
   allowCreateOnUpdate: true,

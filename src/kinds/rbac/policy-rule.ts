@@ -3,7 +3,7 @@ import { type FieldError, invalid, type Ref, required } from '../../schema/refs.
 import { atomic, message, type Static, string } from '../../schema/types.ts'
 
 export const PolicyRule = message('PolicyRule', {
-  verbs: [1, atomic(string).always(), 'What may be done; * for everything.'],
+  verbs: [1, atomic(string).always(), 'The permitted verbs; * for all.'],
   apiGroups: [2, atomic(string), 'API groups of the resources; empty text for the core group, * for all.'],
   resources: [3, atomic(string), 'Resources, also as resource/subresource; * for all.'],
   resourceNames: [4, atomic(string), 'Names that the rule is limited to; all when empty.'],

@@ -10,9 +10,9 @@ export const Role = defineKind({
   kind: 'Role',
   scope: 'Namespaced',
   names: { plural: 'roles' },
-  doc: 'What may be done in a namespace.',
+  doc: 'A set of permissions in a namespace.',
   fields: {
-    rules: [2, atomic(PolicyRule).always().omittable(), 'What is permitted.'],
+    rules: [2, atomic(PolicyRule).always().omittable(), 'The permissions.'],
   },
   name: nameIsPathSegment,
   allowCreateOnUpdate: true,

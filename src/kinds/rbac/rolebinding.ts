@@ -9,7 +9,7 @@ export const RoleBinding = defineKind({
   kind: 'RoleBinding',
   scope: 'Namespaced',
   names: { plural: 'rolebindings' },
-  doc: 'Who has which role in a namespace.',
+  doc: 'Grants a role in a namespace to users, groups and service accounts.',
   fields: bindingFields,
   name: nameIsPathSegment,
   allowCreateOnUpdate: true,

@@ -11,7 +11,7 @@ export const DeviceRequestAllocationResult = message('DeviceRequestAllocationRes
   pool: [3, string.always(), 'The pool of the device.'],
   device: [4, string.always(), 'Its name in the pool.'],
   adminAccess: [5, bool.optional(), 'Whether it is used for administration.'],
-  tolerations: [6, atomic(DeviceToleration), 'What the request tolerated when the device was chosen.'],
+  tolerations: [6, atomic(DeviceToleration), 'The tolerations of the request at the time of the allocation.'],
   bindingConditions: [7, atomic(string), 'Conditions of the device that must hold before pods are bound to the node.'],
   bindingFailureConditions: [8, atomic(string), 'Conditions of the device that mean it cannot be used.'],
   shareID: [9, string.optional(), 'Which share of a device that is given out several times.'],
@@ -56,18 +56,18 @@ export const AllocatedDeviceStatus = message('AllocatedDeviceStatus', {
   pool: [2, string.always(), 'The pool of the device.'],
   device: [3, string.always(), 'Its name in the pool.'],
   shareID: [7, string.optional(), 'Which share of the device.'],
-  conditions: [4, keyed(Condition, 'type').always().omittable(), 'What was last observed of it; Ready once it is set up.'],
+  conditions: [4, keyed(Condition, 'type').always().omittable(), 'The last observed conditions of the device; Ready once it is set up.'],
   data: [5, raw.optional(), 'Arbitrary data from the driver, as an object.'],
   networkData: [6, NetworkDeviceData, 'The network interface of the device.'],
 })
 export type AllocatedDeviceStatus = Static<typeof AllocatedDeviceStatus>
 
 export const ResourceClaimStatus = message('ResourceClaimStatus', {
-  allocation: [1, AllocationResult, 'What was given; absent until then.'],
+  allocation: [1, AllocationResult, 'The allocated devices; absent before the allocation.'],
   reservedFor: [
     2,
     keyed(ResourceClaimConsumerReference, 'uid').mergedBy('uid'),
-    'Who may use it. While anybody may, it is not taken back.',
+    'The consumers that may use the claim. While there are any, it is not deallocated.',
   ],
   devices: [
     4,

@@ -40,7 +40,7 @@ type DeviceRequest = Static<typeof DeviceRequest>
 
 const DeviceClaim = message('DeviceClaim', {
   requests: [1, atomic(DeviceRequest).always().omittable(), 'The device requests; all must be satisfied.'],
-  constraints: [2, atomic(DeviceConstraint), 'What the devices of several requests must have in common.'],
+  constraints: [2, atomic(DeviceConstraint), 'Requirements that the devices of several requests must satisfy together.'],
   config: [3, atomic(DeviceClaimConfiguration), 'How the devices are set up; the choice of devices does not depend on it.'],
 })
 

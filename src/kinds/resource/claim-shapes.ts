@@ -78,7 +78,7 @@ export type DeviceSubRequest = Static<typeof DeviceSubRequest>
 
 export const DeviceRequest = message('DeviceRequest', {
   name: [1, string.always(), 'Unique in the claim; pods, constraints and configuration refer to it.'],
-  exactly: [2, ExactDeviceRequest, 'What is wanted; either this or firstAvailable.'],
+  exactly: [2, ExactDeviceRequest, 'The requested devices; either this or firstAvailable.'],
   firstAvailable: [3, atomic(DeviceSubRequest), 'Alternatives in order of preference, of which one is allocated.'],
 })
 export type DeviceRequest = Static<typeof DeviceRequest>
@@ -115,7 +115,7 @@ export type DeviceAllocationConfiguration = Static<typeof DeviceAllocationConfig
 
 export const DeviceClaim = message('DeviceClaim', {
   requests: [1, atomic(DeviceRequest).always().omittable(), 'The device requests; all must be satisfied.'],
-  constraints: [2, atomic(DeviceConstraint), 'What the devices of several requests must have in common.'],
+  constraints: [2, atomic(DeviceConstraint), 'Requirements that the devices of several requests must satisfy together.'],
   config: [3, atomic(DeviceClaimConfiguration), 'How the devices are set up; the choice of devices does not depend on it.'],
 })
 export type DeviceClaim = Static<typeof DeviceClaim>

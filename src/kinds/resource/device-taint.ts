@@ -12,7 +12,7 @@ export const DeviceTaint = message('DeviceTaint', {
   effect: [
     3,
     string.listed('NoExecute', 'NoSchedule', 'None').always(),
-    'What it does to claims that do not tolerate it: None, NoSchedule or NoExecute.',
+    'The effect on claims that do not tolerate it: None, NoSchedule or NoExecute.',
   ],
   timeAdded: [4, time.optional(), 'When it was added, or when its effect last changed; set by the server when absent.'],
 })

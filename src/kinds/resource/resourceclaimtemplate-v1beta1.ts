@@ -17,7 +17,7 @@ export const ResourceClaimTemplateV1beta1 = defineKind({
   kind: 'ResourceClaimTemplate',
   scope: 'Namespaced',
   names: ResourceClaimTemplate.def.names,
-  doc: 'What claims that are made for pods ask for.',
+  doc: 'The template of claims that are created for pods.',
   lifecycle: { introduced: '1.32', deprecated: '1.35', removed: '1.38' },
   spec: ResourceClaimTemplateSpec,
 

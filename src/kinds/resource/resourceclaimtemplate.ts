@@ -26,7 +26,7 @@ export const ResourceClaimTemplate = defineKind({
   kind: 'ResourceClaimTemplate',
   scope: 'Namespaced',
   names: { plural: 'resourceclaimtemplates' },
-  doc: 'What claims that are made for pods ask for.',
+  doc: 'The template of claims that are created for pods.',
   lifecycle: { introduced: '1.34' },
   otherVersions: {
     v1beta2: { introduced: '1.33', deprecated: '1.36', removed: '1.39' },

@@ -63,9 +63,9 @@ const PoolStatus = message('PoolStatus', {
   availableDevices: [6, int32.optional(), 'How many are left.'],
   unavailableDevices: [7, int32.optional(), 'How many cannot be given out.'],
   nodeName: [3, string.optional(), 'The node of the pool, where it is on one.'],
-  validationError: [10, string.optional(), 'What is wrong with the pool.'],
+  validationError: [10, string.optional(), 'The reason why the pool is invalid.'],
   partitionSummary: [11, atomic(PartitionTypeStatus), 'Its partitions by kind.'],
-  shareableSummary: [13, ShareableSummaryStatus, 'What is left of devices that are given out several times.'],
+  shareableSummary: [13, ShareableSummaryStatus, 'The remaining capacities of devices that can be allocated several times.'],
 })
 type PoolStatus = Static<typeof PoolStatus>
 

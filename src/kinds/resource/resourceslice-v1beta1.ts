@@ -22,7 +22,7 @@ const ResourceSliceSpec = message('ResourceSliceSpec', {
   allNodes: [5, bool, 'Whether all nodes can use them.'],
   devices: [6, atomic(Device), 'The devices; at most 128, or 64 with taints, counters or lists.'],
   perDeviceNodeSelection: [7, bool.optional(), 'Whether each device says which nodes can use it.'],
-  sharedCounters: [8, atomic(CounterSet), 'What devices of the pool share; a slice has either these or devices.'],
+  sharedCounters: [8, atomic(CounterSet), 'The counters that devices of the pool share; a slice has either these or devices.'],
   partitionTypeAttribute: [9, string.optional(), 'The attribute that identifies the type of a partition.'],
   skipNodeOperations: [
     10,

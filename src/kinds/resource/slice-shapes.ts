@@ -31,7 +31,7 @@ export const CapacityRequestPolicyRange = message('CapacityRequestPolicyRange', 
 export type CapacityRequestPolicyRange = Static<typeof CapacityRequestPolicyRange>
 
 export const CapacityRequestPolicy = message('CapacityRequestPolicy', {
-  default: [1, quantity.optional().always().omittable(), 'What a request takes that does not say how much.'],
+  default: [1, quantity.optional().always().omittable(), 'The amount for requests that name none.'],
   validValues: [3, atomic(quantity), 'The amounts that can be taken, ascending; either these or a range.'],
   validRange: [4, CapacityRequestPolicyRange, 'The range of amounts that can be taken.'],
 })
@@ -62,14 +62,14 @@ export const NodeAllocatableMapping = message('NodeAllocatableMapping', {
 export type NodeAllocatableMapping = Static<typeof NodeAllocatableMapping>
 
 export const NodeAllocatableOverhead = message('NodeAllocatableOverhead', {
-  perPod: [1, quantity.optional(), 'What each pod that uses the device takes beside.'],
-  perContainer: [2, quantity.optional(), 'What each container that uses the device takes beside.'],
+  perPod: [1, quantity.optional(), 'The additional amount for each pod that uses the device.'],
+  perContainer: [2, quantity.optional(), 'The additional amount for each container that uses the device.'],
 })
 export type NodeAllocatableOverhead = Static<typeof NodeAllocatableOverhead>
 
 export const NodeAllocatableResource = message('NodeAllocatableResource', {
   mapping: [3, NodeAllocatableMapping, 'How the device counts as the resource.'],
-  overhead: [4, NodeAllocatableOverhead, 'What its use takes of the resource.'],
+  overhead: [4, NodeAllocatableOverhead, 'The additional amounts that its use takes of the resource.'],
 })
 export type NodeAllocatableResource = Static<typeof NodeAllocatableResource>
 
@@ -77,12 +77,12 @@ export type NodeAllocatableResource = Static<typeof NodeAllocatableResource>
 export const deviceProperties = (first: number) =>
   ({
     attributes: [first, mapOf(DeviceAttribute), 'The attributes of the device.'],
-    capacity: [first + 1, mapOf(DeviceCapacity), 'What the device has to give.'],
-    consumesCounters: [first + 2, atomic(DeviceCounterConsumption), 'What it takes from counters that it shares with other devices.'],
+    capacity: [first + 1, mapOf(DeviceCapacity), 'The capacities of the device.'],
+    consumesCounters: [first + 2, atomic(DeviceCounterConsumption), 'The amounts that it takes from counters shared with other devices.'],
     nodeName: [first + 3, string.optional(), 'The node it is on; only when the slice leaves that to its devices.'],
     nodeSelector: [first + 4, NodeSelector, 'The nodes it can be used from; only when the slice leaves that to its devices.'],
     allNodes: [first + 5, bool.optional(), 'Whether all nodes can use it; only when the slice leaves that to its devices.'],
-    taints: [first + 6, atomic(DeviceTaint), 'What keeps claims away from it.'],
+    taints: [first + 6, atomic(DeviceTaint), 'Taints of the device, which repel claims.'],
     bindsToNode: [first + 7, bool.optional(), 'Whether the choice of the device binds the claim to one node.'],
     bindingConditions: [first + 8, atomic(string), 'Conditions that must hold before pods are bound to the node.'],
     bindingFailureConditions: [first + 9, atomic(string), 'Conditions that mean it cannot be used.'],
@@ -110,7 +110,7 @@ export const ResourceSliceSpec = message('ResourceSliceSpec', {
   allNodes: [5, bool.optional(), 'Whether all nodes can use them.'],
   devices: [6, atomic(Device), 'The devices; at most 128, or 64 with taints, counters or lists.'],
   perDeviceNodeSelection: [7, bool.optional(), 'Whether each device says which nodes can use it.'],
-  sharedCounters: [8, atomic(CounterSet), 'What devices of the pool share; a slice has either these or devices.'],
+  sharedCounters: [8, atomic(CounterSet), 'The counters that devices of the pool share; a slice has either these or devices.'],
   partitionTypeAttribute: [9, string.optional(), 'The attribute that identifies the type of a partition.'],
   skipNodeOperations: [
     10,

@@ -26,7 +26,7 @@ import { atomic, int64, mapOf, message, type Static, string, time } from '../../
 export const LabelSelectorRequirement = message('LabelSelectorRequirement', {
   key: [1, string.always(), 'The label that the requirement applies to.'],
   operator: [2, string.always(), 'How the label is compared: In, NotIn, Exists or DoesNotExist.'],
-  values: [3, atomic(string), 'What the label is compared with; empty for Exists and DoesNotExist.'],
+  values: [3, atomic(string), 'The values that the label is compared with; empty for Exists and DoesNotExist.'],
 })
 export type LabelSelectorRequirement = Static<typeof LabelSelectorRequirement>
 
@@ -37,7 +37,7 @@ export const LabelSelector = message('LabelSelector', {
 export type LabelSelector = Static<typeof LabelSelector>
 
 export const Condition = message('Condition', {
-  type: [1, string.always(), 'What the condition is about.'],
+  type: [1, string.always(), 'The type of the condition.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   observedGeneration: [3, int64, 'The generation of the object that was looked at.'],
   lastTransitionTime: [4, time.always().expected(), 'When the status last changed.'],

@@ -10,7 +10,7 @@ export const Taint = message('Taint', {
   effect: [
     3,
     string.listed('NoExecute', 'NoSchedule', 'PreferNoSchedule').always(),
-    'What it does to pods: NoSchedule, PreferNoSchedule or NoExecute.',
+    'The effect on pods that do not tolerate it: NoSchedule, PreferNoSchedule or NoExecute.',
   ],
   timeAdded: [4, time.optional(), 'When it was added.'],
 })

@@ -32,7 +32,7 @@ export const PriorityClass = defineKind({
   fields: {
     value: [2, int32.always().omittable(), 'The priority; higher is scheduled first. Cannot change.'],
     globalDefault: [3, bool, 'Pods that name no class get this one; at most one class should set this.'],
-    description: [4, string, 'What the class is for.'],
+    description: [4, string, 'The purpose of the class, for people.'],
     preemptionPolicy: [
       5,
       string.listed('Never', 'PreemptLowerPriority').optional().default('PreemptLowerPriority'),

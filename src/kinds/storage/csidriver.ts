@@ -7,7 +7,7 @@ import type { RequestContext } from '../../schema/request-context.ts'
 import { atomic, bool, int64, message, type Static, set, string } from '../../schema/types.ts'
 
 const TokenRequest = message('TokenRequest', {
-  audience: [1, string.always(), 'Whom the token is for; the API server when empty.'],
+  audience: [1, string.always(), 'The audience of the token; the API server when empty.'],
   expirationSeconds: [2, int64.optional(), 'How long the token is valid, at least ten minutes.'],
 })
 type TokenRequest = Static<typeof TokenRequest>

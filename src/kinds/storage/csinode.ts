@@ -27,7 +27,7 @@ const VolumeNodeResources = message('VolumeNodeResources', {
 
 const CSINodeDriver = message('CSINodeDriver', {
   name: [1, string.always(), 'Name of the driver.'],
-  nodeID: [2, string.always(), 'What the driver calls the node.'],
+  nodeID: [2, string.always(), 'The name that the driver has for the node.'],
   topologyKeys: [3, atomic(string).always().omittable(), 'Labels of the topology of the node for the driver.'],
   allocatable: [4, VolumeNodeResources, 'How many volumes there can be.'],
 })
@@ -58,7 +58,7 @@ type StorageHealthCondition = Static<typeof StorageHealthCondition>
 
 const StorageHealth = message('StorageHealth', {
   name: [1, string.always(), 'Name of the driver.'],
-  healthConditions: [2, atomic(StorageHealthCondition), 'What is wrong with its storage, seen from the node.'],
+  healthConditions: [2, atomic(StorageHealthCondition), 'Problems of its storage, seen from the node.'],
 })
 type StorageHealth = Static<typeof StorageHealth>
 

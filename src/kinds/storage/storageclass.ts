@@ -32,12 +32,12 @@ export const StorageClass = defineKind({
   names: { plural: 'storageclasses', short: ['sc'] },
   doc: 'How volumes are made for the claims that name it.',
   fields: {
-    provisioner: [2, string.always(), 'Who makes the volumes. Cannot change.'],
+    provisioner: [2, string.always(), 'The provisioner that creates the volumes. Cannot change.'],
     parameters: [3, mapOf(string), 'Parameters for the provisioner. Cannot change.'],
     reclaimPolicy: [
       4,
       string.listed('Delete', 'Recycle', 'Retain').optional().default('Delete'),
-      'What happens to a volume when its claim is deleted: Delete or Retain. Cannot change.',
+      'The treatment of a volume after its claim is deleted: Delete or Retain. Cannot change.',
     ],
     mountOptions: [5, atomic(string), 'Options for mounting its volumes; not checked.'],
     allowVolumeExpansion: [6, bool.optional(), 'Whether its volumes may grow.'],

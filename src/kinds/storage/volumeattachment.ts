@@ -26,7 +26,7 @@ type VolumeAttachmentSpec = Static<typeof VolumeAttachmentSpec>
 
 const VolumeError = message('VolumeError', {
   time: [1, time, 'When it happened.'],
-  message: [2, string, 'What went wrong.'],
+  message: [2, string, 'The error message.'],
   errorCode: [3, int32.optional(), 'The code of the driver for it, as gRPC numbers them.'],
 })
 type VolumeError = Static<typeof VolumeError>
@@ -34,8 +34,8 @@ type VolumeError = Static<typeof VolumeError>
 const VolumeAttachmentStatus = message('VolumeAttachmentStatus', {
   attached: [1, bool.always(), 'Whether the volume is attached.'],
   attachmentMetadata: [2, mapOf(string), 'Information about the attachment for later steps.'],
-  attachError: [3, VolumeError, 'What last went wrong while attaching.'],
-  detachError: [4, VolumeError, 'What last went wrong while detaching.'],
+  attachError: [3, VolumeError, 'The last error of attaching.'],
+  detachError: [4, VolumeError, 'The last error of detaching.'],
 })
 type VolumeAttachmentStatus = Static<typeof VolumeAttachmentStatus>
 

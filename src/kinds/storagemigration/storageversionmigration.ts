@@ -15,7 +15,7 @@ const GroupResource = message('GroupResource', {
 })
 
 const StorageVersionMigrationSpec = message('StorageVersionMigrationSpec', {
-  resource: [1, GroupResource.orEmpty().expected(), 'What is migrated. Cannot change.'],
+  resource: [1, GroupResource.orEmpty().expected(), 'The resource whose objects are migrated. Cannot change.'],
 })
 
 const StorageVersionMigrationStatus = message('StorageVersionMigrationStatus', {

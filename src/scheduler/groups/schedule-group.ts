@@ -1,7 +1,7 @@
 /**
  * Finds nodes for the pods of a group, all or nothing: the pods of a pod group are placed one after another in a trial, as long as
  * enough of them can still be placed. A constraint on topology makes that one trial for each domain, of which the best is taken. A
- * composite group does the same with its groups. What fails is taken back at once; what succeeds stays placed.
+ * composite group does the same with its groups. A failed placement is taken back at once; a successful one stays.
  */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { monotonicMs } from '../../lib/environment.ts'

@@ -1,6 +1,6 @@
 /**
- * The process that runs controllers, the scheduler and simulated nodes where all processes over a store have one supervisor. That knows at
- * once when a process has ended, so it appoints one and nobody has to wait for a lease. A write that the last one sent right before its
+ * The process that runs controllers, the scheduler and simulated nodes where all processes over a store have one supervisor. It learns at
+ * once that a process has ended, so it appoints another and nobody has to wait for a lease. A write that the last one sent right before its
  * end may still arrive: each term begins with a write to its own key, and the store makes the writes of a term only while that key is
  * unchanged.
  */

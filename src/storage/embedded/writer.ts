@@ -198,7 +198,7 @@ export class Writer {
     return write.result
   }
 
-  /** Undefined while the fence holds. Who broke it with a write that is not durable yet is waited for: nobody can read that before. */
+  /** Undefined while the fence holds. If the write that broke it is not durable yet, resolves when it is: nobody can read it before. */
   #brokenBy({ key, modified }: Fence): Promise<unknown> | undefined {
     const pending = this.#pending.get(key)?.write
     const current = pending ? pending.after : this.#history.latest(key)

@@ -35,7 +35,7 @@ const WidgetSpec = message('WidgetSpec', {
   tags: [3, set(string).mergedBy(), 'Tags.'],
   steps: [4, atomic(string), 'Steps.'],
   selector: [5, mapOf(string).atomic(), 'What it selects.'],
-  limits: [6, mapOf(quantity), 'What it may use.'],
+  limits: [6, mapOf(quantity), 'The requests and limits of the container.'],
   strategy: [7, Strategy.orEmpty().retainingKeys(), 'How it changes.'],
   reference: [8, Reference, 'Another one.'],
   config: [9, raw, 'Anything.'],

@@ -23,9 +23,9 @@ export function parseVersion(text: string): Parsed<LevelVersion['version']> {
 }
 
 /**
- * The policy, with the defaults of the server for what the labels leave out. A label that cannot be read is an error; until it is
- * mended the strictest level is enforced, and nothing is audited or warned about because of it. Who enforces a level stricter
- * than the default is warned about the same.
+ * The policy, with the defaults of the server for missing labels. A label that cannot be read is an error; until it is
+ * mended the strictest level is enforced, and nothing is audited or warned about because of it. A namespace that enforces a level
+ * stricter than the default warns about the same level.
  */
 export function policyOf(
   labels: Readonly<Record<string, string>>,

@@ -67,7 +67,7 @@ export type ServiceSpec = Static<typeof ServiceSpec>
 const PortStatus = message('PortStatus', {
   port: [1, int32.always(), 'Number of the port.'],
   protocol: [2, string.listed('SCTP', 'TCP', 'UDP').always(), 'Its protocol.'],
-  error: [3, string.optional(), 'What is wrong with it.'],
+  error: [3, string.optional(), 'The error of the port, if there is one.'],
 })
 
 const LoadBalancerIngress = message('LoadBalancerIngress', {

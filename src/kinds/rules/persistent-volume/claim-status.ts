@@ -5,7 +5,7 @@ import { roundAmounts } from '../pod/resources/resources.ts'
 import { PersistentVolumeClaimSpec } from './claim.ts'
 
 const PersistentVolumeClaimCondition = message('PersistentVolumeClaimCondition', {
-  type: [1, string.always(), 'What the condition is about.'],
+  type: [1, string.always(), 'The type of the condition.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastProbeTime: [3, time.always(), 'When it was last looked at.'],
   lastTransitionTime: [4, time.always(), 'When the status last changed.'],
@@ -25,7 +25,7 @@ const VolumeHealthCondition = message('VolumeHealthCondition', {
 })
 
 const VolumeHealthStatus = message('VolumeHealthStatus', {
-  healthConditions: [1, keyed(VolumeHealthCondition, 'status', 'reason').mergedBy('status'), 'What is wrong with the volume.'],
+  healthConditions: [1, keyed(VolumeHealthCondition, 'status', 'reason').mergedBy('status'), 'Problems of the volume.'],
   lastTransitionTime: [2, time, 'When that last changed.'],
 })
 
@@ -38,9 +38,9 @@ export const PersistentVolumeClaimStatus = message(
       atomic(string.listed('ReadOnlyMany', 'ReadWriteMany', 'ReadWriteOnce', 'ReadWriteOncePod')),
       'How the bound volume can be mounted.',
     ],
-    capacity: [3, mapOf(quantity), 'What the bound volume holds.'],
+    capacity: [3, mapOf(quantity), 'The capacity of the bound volume.'],
     conditions: [4, keyed(PersistentVolumeClaimCondition, 'type').mergedBy('type'), 'Latest observations.'],
-    allocatedResources: [5, mapOf(quantity), 'What has been allocated, which may be more than requested.'],
+    allocatedResources: [5, mapOf(quantity), 'The allocated amounts, which may be more than requested.'],
     allocatedResourceStatuses: [
       7,
       mapOf(
@@ -70,7 +70,7 @@ export const EmbeddedPersistentVolumeClaim = message(
     apiVersion: [0, string, 'Always v1.'],
     metadata: [1, ObjectMeta.orEmpty(), 'Name, labels and annotations of the claim.'],
     spec: [2, PersistentVolumeClaimSpec.orEmpty(), 'The requested storage.'],
-    status: [3, PersistentVolumeClaimStatus.orEmpty(), 'What is observed.'],
+    status: [3, PersistentVolumeClaimStatus.orEmpty(), 'The observed state.'],
   },
   {
     defaults(claim) {

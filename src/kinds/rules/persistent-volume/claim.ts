@@ -9,7 +9,7 @@ const VolumeResourceRequirements = message(
   'VolumeResourceRequirements',
   {
     limits: [1, mapOf(quantity), 'The most that may be used.'],
-    requests: [2, mapOf(quantity), 'What is needed at least.'],
+    requests: [2, mapOf(quantity), 'The minimum amounts.'],
   },
   { defaults: ({ limits, requests }) => roundAmounts(limits, requests) },
 )
@@ -25,8 +25,8 @@ export const PersistentVolumeClaimSpec = message('PersistentVolumeClaimSpec', {
   volumeName: [3, string, 'The volume that is bound.'],
   storageClassName: [5, string.optional(), 'The class of the storage.'],
   volumeMode: [6, string.listed('Block', 'Filesystem').optional().default('Filesystem'), 'Filesystem, or Block for a raw device.'],
-  dataSource: [7, TypedLocalObjectReference, 'What the volume is filled from: a snapshot or another claim.'],
-  dataSourceRef: [8, TypedObjectReference, 'What the volume is filled from; any object that a volume populator supports.'],
+  dataSource: [7, TypedLocalObjectReference, 'The source of the content of the volume: a snapshot or another claim.'],
+  dataSourceRef: [8, TypedObjectReference, 'The source of the content of the volume; any object that a volume populator supports.'],
   volumeAttributesClassName: [9, string.optional(), 'The class of attributes the volume gets.'],
 })
 export type PersistentVolumeClaimSpec = Static<typeof PersistentVolumeClaimSpec>

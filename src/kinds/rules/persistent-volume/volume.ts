@@ -45,7 +45,7 @@ export type CinderPersistentVolumeSource = Static<typeof CinderPersistentVolumeS
 
 export const CSIPersistentVolumeSource = message('CSIPersistentVolumeSource', {
   driver: [1, string.always(), 'Name of the CSI driver.'],
-  volumeHandle: [2, string.always(), 'What the driver calls the volume.'],
+  volumeHandle: [2, string.always(), 'The name that the driver has for the volume.'],
   readOnly: [3, bool, 'Whether the volume may only be read.'],
   fsType: [4, string, 'File system to mount; the driver chooses when it is empty.'],
   volumeAttributes: [5, mapOf(string), 'Properties of the volume that the driver understands.'],
@@ -97,7 +97,7 @@ export const StorageOSPersistentVolumeSource = message('StorageOSPersistentVolum
 export type StorageOSPersistentVolumeSource = Static<typeof StorageOSPersistentVolumeSource>
 
 export const VolumeNodeAffinity = message('VolumeNodeAffinity', {
-  required: [1, NodeSelector, 'What a node must match to reach the volume.'],
+  required: [1, NodeSelector, 'The selector of nodes that can reach the volume.'],
 })
 export type VolumeNodeAffinity = Static<typeof VolumeNodeAffinity>
 
@@ -146,7 +146,7 @@ export const PersistentVolumeSpec = message(
     persistentVolumeReclaimPolicy: [
       5,
       string.listed('Delete', 'Recycle', 'Retain'),
-      'What happens when its claim is deleted: Retain, Delete or Recycle.',
+      'The treatment of the volume after its claim is deleted: Retain, Delete or Recycle.',
     ],
     storageClassName: [6, string, 'The storage class; empty for none.'],
     mountOptions: [7, atomic(string), 'Options for mounting, such as ro; not checked.'],

@@ -36,7 +36,7 @@ export const PodOS = message('PodOS', {
 export type PodOS = Static<typeof PodOS>
 
 const PodSchedulingGate = message('PodSchedulingGate', {
-  name: [1, string.always(), 'Who holds the pod back.'],
+  name: [1, string.always(), 'The name of the gate.'],
 })
 
 export const PodResourceClaim = message('PodResourceClaim', {
@@ -72,7 +72,7 @@ export const PodSpec = message(
   {
     volumes: [1, keyed(Volume, 'name').mergedBy('name').retainingKeys(), 'Volumes that containers may mount.'],
     initContainers: [20, keyed(Container, 'name').mergedBy('name'), 'Run to their end, one after another, before the containers start.'],
-    containers: [2, keyed(Container, 'name').mergedBy('name').always(), 'What runs in the pod.'],
+    containers: [2, keyed(Container, 'name').mergedBy('name').always(), 'The containers of the pod.'],
     ephemeralContainers: [34, keyed(EphemeralContainer, 'name').mergedBy('name'), 'Containers added to a running pod, for debugging.'],
     restartPolicy: [
       3,
@@ -114,7 +114,7 @@ export const PodSpec = message(
       string.listed('Never', 'PreemptLowerPriority').optional(),
       'Whether it may push out pods of lower priority: PreemptLowerPriority or Never.',
     ],
-    overhead: [32, mapOf(quantity), 'What running the pod costs beside its containers; set from the runtime class.'],
+    overhead: [32, mapOf(quantity), 'The resources that the pod needs beside its containers; set from the runtime class.'],
     topologySpreadConstraints: [
       33,
       keyed(TopologySpreadConstraint, 'topologyKey', 'whenUnsatisfiable').mergedBy('topologyKey'),
@@ -132,7 +132,7 @@ export const PodSpec = message(
     resources: [40, ResourceRequirements, 'Resources of the whole pod.'],
     hostnameOverride: [41, string.optional(), 'Host name inside the pod only, overrides every other.'],
     schedulingGroup: [43, PodSchedulingGroup, 'The group with which the pod is scheduled.'],
-    evictionResponders: [44, keyed(EvictionResponder, 'name').mergedBy('name'), 'Who takes part when the pod is to be evicted.'],
+    evictionResponders: [44, keyed(EvictionResponder, 'name').mergedBy('name'), 'The responders that take part in an eviction of the pod.'],
   },
   { defaults: fillPodSpec },
 )
@@ -140,6 +140,6 @@ export type PodSpec = Static<typeof PodSpec>
 
 export const PodTemplateSpec = message('PodTemplateSpec', {
   metadata: [1, ObjectMeta.orEmpty(), 'Labels and annotations of the pods.'],
-  spec: [2, PodSpec.orEmpty(), 'What the pods are to be.'],
+  spec: [2, PodSpec.orEmpty(), 'The spec of the pods.'],
 })
 export type PodTemplateSpec = Static<typeof PodTemplateSpec>

@@ -13,7 +13,7 @@ const ContainerRestartRuleOnExitCodes = message('ContainerRestartRuleOnExitCodes
 })
 
 export const ContainerRestartRule = message('ContainerRestartRule', {
-  action: [1, string.expected(), 'What happens when the rule matches: Restart or RestartAllContainers.'],
+  action: [1, string.expected(), 'The action when the rule matches: Restart or RestartAllContainers.'],
   exitCodes: [2, ContainerRestartRuleOnExitCodes, 'The exit codes the rule matches.'],
 })
 export type ContainerRestartRule = Static<typeof ContainerRestartRule>
@@ -49,7 +49,7 @@ const containerFields = {
   ports: [6, keyed(ContainerPort, 'containerPort', 'protocol').mergedBy('containerPort'), 'Ports it listens on; for information.'],
   envFrom: [19, atomic(EnvFromSource), 'Sets of environment variables; those in env win.'],
   env: [7, keyed(EnvVar, 'name').mergedBy('name'), 'Environment variables.'],
-  resources: [8, ResourceRequirements.orEmpty(), 'What it may use.'],
+  resources: [8, ResourceRequirements.orEmpty(), 'The requests and limits of the container.'],
   resizePolicy: [23, atomic(ContainerResizePolicy), 'Which resources can change without a restart.'],
   restartPolicy: [24, string.optional(), 'Its own restart policy, which overrides that of the pod.'],
   restartPolicyRules: [25, atomic(ContainerRestartRule), 'Exit codes that are treated differently from the policy.'],
@@ -58,7 +58,7 @@ const containerFields = {
   livenessProbe: [10, Probe, 'Restarts the container when it fails.'],
   readinessProbe: [11, Probe, 'Takes the pod out of services while it fails.'],
   startupProbe: [22, Probe, 'Holds back the other probes until it passes.'],
-  lifecycle: [12, Lifecycle, 'What is run after the start and before the end.'],
+  lifecycle: [12, Lifecycle, 'The hooks that run after the start and before the end.'],
   terminationMessagePath: [13, string.default('/dev/termination-log'), 'File into which it may write its termination message.'],
   terminationMessagePolicy: [
     20,

@@ -26,7 +26,7 @@ export const ResourceRequirements = message(
   'ResourceRequirements',
   {
     limits: [1, mapOf(quantity), 'The most that may be used.'],
-    requests: [2, mapOf(quantity), 'What is set aside at least.'],
+    requests: [2, mapOf(quantity), 'The amounts that are reserved.'],
     claims: [3, keyed(ResourceClaim, 'name'), 'Device claims the container uses.'],
   },
   { defaults: ({ limits, requests }) => roundAmounts(limits, requests) },

@@ -11,12 +11,16 @@ import { NodeSelector, NodeSelectorTerm, validateNodeSelector, validateNodeSelec
 
 const PreferredSchedulingTerm = message('PreferredSchedulingTerm', {
   weight: [1, int32.always(), 'How much a match counts, 1 to 100.'],
-  preference: [2, NodeSelectorTerm.orEmpty().expected(), 'What the node should match.'],
+  preference: [2, NodeSelectorTerm.orEmpty().expected(), 'The preferred properties of the node.'],
 })
 
 export const NodeAffinity = message('NodeAffinity', {
-  requiredDuringSchedulingIgnoredDuringExecution: [1, NodeSelector, 'What nodes must match when the pod is placed.'],
-  preferredDuringSchedulingIgnoredDuringExecution: [2, atomic(PreferredSchedulingTerm), 'What nodes had better match, with weights.'],
+  requiredDuringSchedulingIgnoredDuringExecution: [1, NodeSelector, 'The requirements on the node at the time of scheduling.'],
+  preferredDuringSchedulingIgnoredDuringExecution: [
+    2,
+    atomic(PreferredSchedulingTerm),
+    'The preferences for nodes at the time of scheduling, with weights.',
+  ],
 })
 export type NodeAffinity = Static<typeof NodeAffinity>
 

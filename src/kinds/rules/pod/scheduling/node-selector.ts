@@ -7,7 +7,7 @@ import { atomic, message, type Static, string } from '../../../../schema/types.t
 export const NodeSelectorRequirement = message('NodeSelectorRequirement', {
   key: [1, string.always(), 'The label or field.'],
   operator: [2, string.listed('DoesNotExist', 'Exists', 'Gt', 'In', 'Lt', 'NotIn').always(), 'In, NotIn, Exists, DoesNotExist, Gt or Lt.'],
-  values: [3, atomic(string), 'What it is compared with; one number for Gt and Lt.'],
+  values: [3, atomic(string), 'The values that it is compared with; one number for Gt and Lt.'],
 })
 export type NodeSelectorRequirement = Static<typeof NodeSelectorRequirement>
 

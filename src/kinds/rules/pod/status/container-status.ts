@@ -13,10 +13,10 @@ const ContainerStateRunning = message('ContainerStateRunning', {
 })
 
 export const ContainerStateTerminated = message('ContainerStateTerminated', {
-  exitCode: [1, int32.always(), 'What the process returned.'],
+  exitCode: [1, int32.always(), 'The exit code of the process.'],
   signal: [2, int32, 'The signal that ended it.'],
   reason: [3, string, 'A CamelCase reason why it terminated.'],
-  message: [4, string, 'What it left behind for people.'],
+  message: [4, string, 'The termination message, for people.'],
   startedAt: [5, time.always(), 'When it had started.'],
   finishedAt: [6, time.always(), 'When it ended.'],
   containerID: [7, string, 'The container that ended, as `type://id`.'],

@@ -4,7 +4,7 @@ import { ResourceRequirements, roundAmounts } from '../resources/resources.ts'
 import { ContainerStatus } from './container-status.ts'
 
 export const PodCondition = message('PodCondition', {
-  type: [1, string.always(), 'What the condition is about.'],
+  type: [1, string.always(), 'The type of the condition.'],
   observedGeneration: [7, int64, 'The generation of the pod that was looked at.'],
   status: [2, string.always(), 'Whether it holds: True, False or Unknown.'],
   lastProbeTime: [3, time.always(), 'When it was last looked at.'],
@@ -69,7 +69,7 @@ export type VolumeHealthCondition = Static<typeof VolumeHealthCondition>
 
 export const PodVolumeHealth = message('PodVolumeHealth', {
   name: [1, string.always(), 'Name of the volume.'],
-  healthConditions: [2, keyed(VolumeHealthCondition, 'status', 'reason').mergedBy('status'), 'What is wrong with it.'],
+  healthConditions: [2, keyed(VolumeHealthCondition, 'status', 'reason').mergedBy('status'), 'Problems of the volume.'],
   lastTransitionTime: [3, time.always(), 'When that last changed.'],
 })
 export type PodVolumeHealth = Static<typeof PodVolumeHealth>

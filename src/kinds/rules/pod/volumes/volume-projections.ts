@@ -58,7 +58,7 @@ const ConfigMapProjection = message('ConfigMapProjection', {
 })
 
 const ServiceAccountTokenProjection = message('ServiceAccountTokenProjection', {
-  audience: [1, string, 'Whom the token is for; the API server when empty.'],
+  audience: [1, string, 'The audience of the token; the API server when empty.'],
   expirationSeconds: [2, int64.optional().default(3600), 'Seconds the token should be valid for.'],
   path: [3, string.always(), 'Where in the volume the token is written.'],
   user: [4, int64.optional(), 'Owner of the file.'],
@@ -98,7 +98,7 @@ export const VolumeProjection = message('VolumeProjection', {
 export type VolumeProjection = Static<typeof VolumeProjection>
 
 export const ProjectedVolumeSource = message('ProjectedVolumeSource', {
-  sources: [1, atomic(VolumeProjection).always().omittable(), 'What is put into the one directory.'],
+  sources: [1, atomic(VolumeProjection).always().omittable(), 'The sources whose files are put into one directory.'],
   defaultMode: [2, int32.optional().default(0o644), 'Permission bits of files that name none of their own.'],
   defaultUser: [3, int64.optional(), 'Owner of files that name none of their own.'],
 })

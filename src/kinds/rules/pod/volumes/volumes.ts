@@ -84,7 +84,7 @@ export const HostPathVolumeSource = message('HostPathVolumeSource', {
       .listed('', 'BlockDevice', 'CharDevice', 'Directory', 'DirectoryOrCreate', 'File', 'FileOrCreate', 'Socket')
       .optional()
       .default(''),
-    'What must be at the path, or be made there; empty for no check.',
+    'The type of file that must exist at the path, or is created there; empty for no check.',
   ],
 })
 export type HostPathVolumeSource = Static<typeof HostPathVolumeSource>
