@@ -165,6 +165,32 @@ test('promise-or-value results stay at the edges: everybody else waits in steps'
   assert.deepEqual(found, [])
 })
 
+test('the source imports no package but its dependencies and those that the build bundles', () => {
+  const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly dependencies: object }
+  const known = [...Object.keys(dependencies), ...BUNDLED]
+  const isKnown = (name: string) => name.startsWith('node:') || known.some(each => name === each || name.startsWith(`${each}/`))
+  const found = sourcesIn('src')
+    .filter(file => !file.endsWith('.d.ts'))
+    .flatMap(file => Array.from(readFileSync(file, 'utf8').matchAll(PACKAGE), ([, name]) => ({ file, name: name! })))
+  assert.ok(known.every(each => found.some(({ name }) => name === each || name.startsWith(`${each}/`))))
+  assert.deepEqual(
+    found.filter(({ name }) => !isKnown(name)),
+    [],
+  )
+})
+const BUNDLED = ['jose', 'js-yaml', 're2js', 'yaml', '@noble/ciphers']
+const PACKAGE = /(?:^(?:import|export|\}) [^'"\n]*from |^[^`\n]*\bimport\()'([^.'][^']*)'/gm
+
+test('no source file is generated', () => {
+  const marked = sourcesIn('src').filter(file => /@generated|do not edit/i.test(readFileSync(file, 'utf8')))
+  assert.deepEqual(marked, [])
+  const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { readonly scripts: object }
+  assert.deepEqual(
+    Object.keys(scripts).filter(name => /generate|codegen/.test(name)),
+    [],
+  )
+})
+
 test('no file imports itself through others, types aside', () => {
   const imports: (readonly [from: string, to: string])[] = []
   for (const file of ['src', 'test', 'bench'].flatMap(sourcesIn))

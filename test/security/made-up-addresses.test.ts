@@ -1,6 +1,7 @@
 // No connection leaves the machine for a made-up address: those of simulated nodes and of the pods on them are refused immediately,
 // wherever they are written, and the message names their owner and an alternative.
 import assert from 'node:assert/strict'
+import { Socket, type SocketConnectOpts } from 'node:net'
 import { test } from 'node:test'
 import { type Answer, ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, startInProcess, type Target } from '../kit.ts'
 import { configure } from '../kits/admission-objects.ts'
@@ -137,4 +138,17 @@ test('the address of a pod stays made up while its node is gone', patient, async
   await ask(server, '/api/v1/nodes/simulated-1', { method: 'DELETE' })
   const gone = pod.replace('is simulated', 'does not exist')
   assert.match(await whileCalled(server, 'web'), new RegExp(`service "web": ${gone.replaceAll('.', '\\.')}; `))
+})
+
+test('a server that runs pods connects to nobody of its own accord', patient, async t => {
+  const { connect } = Socket.prototype
+  const opened = new Set<string>()
+  t.mock.method(Socket.prototype, 'connect', function (this: Socket, ...given: unknown[]) {
+    const [to] = given.flat() as [SocketConnectOpts | number | string]
+    opened.add(typeof to !== 'object' ? String(to) : 'port' in to ? `${to.host ?? 'localhost'}:${to.port}` : to.path)
+    return connect.apply(this, given as Parameters<Socket['connect']>)
+  })
+  const { server } = await open(t)
+  await server.settled()
+  assert.deepEqual([...opened], [new URL(server.url).host])
 })
