@@ -22,7 +22,7 @@ export function* waitFor<T>(result: T | Promise<T>): Step<T> {
 }
 
 /**
- * The result, or the work of waiting for it if it is a promise. That may reject before anybody waits: whoever waits gets the error then.
+ * The result, or the work of waiting for it if it is a promise. The promise may reject before anybody waits: whoever waits gets the error then.
  */
 export function stepOf<T>(result: T | Promise<T>): MaybeStep<T> {
   if (!(result instanceof Promise)) return result
