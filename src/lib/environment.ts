@@ -61,6 +61,12 @@ export function nextIteration(run: () => void): void {
   else simulated.nextIteration(run)
 }
 
+/** Calls a function as soon as all work is done that waits for nothing but promises that are settled. */
+export function afterMicrotasks(run: () => void): void {
+  if (simulated === undefined) queueMicrotask(() => process.nextTick(run))
+  else simulated.nextIteration(run)
+}
+
 /** Resolves after a number of milliseconds; rejects when the signal aborts. */
 export function sleep(ms: number, options: SleepOptions = {}): Promise<void> {
   if (simulated === undefined) return systemSleep(ms, undefined, options)

@@ -1,17 +1,21 @@
 /** A request for a path below another one, as the server behind that path sees it. */
 import type { Peer, Request } from '../http/message.ts'
+import { type MaybePromise, whenDone } from '../lib/maybe-promise.ts'
 
 /**
  * The target is the rest of the path, exactly as it was sent: nothing is decoded or resolved before it. Client certificates are those of
- * the server that has the port, and say nothing here.
+ * the server that has the port, and say nothing here. `resume` is asked before the request goes on with a body that it had to wait for.
  */
 export class RequestBelow implements Request {
   readonly target: string
   readonly peer: Peer
   readonly #outer: Request
+  readonly #resume: () => MaybePromise<void>
+  #body: Promise<Uint8Array | undefined> | undefined
 
-  constructor(outer: Request, target: string) {
+  constructor(outer: Request, target: string, resume: () => MaybePromise<void>) {
     this.#outer = outer
+    this.#resume = resume
     this.target = target
     this.peer = { address: outer.peer.address, certificate: undefined }
   }
@@ -49,8 +53,12 @@ export class RequestBelow implements Request {
   cancel(reason: Error): void {
     this.#outer.cancel(reason)
   }
-  readBody(limit: number) {
-    return this.#outer.readBody(limit)
+  readBody(limit: number): MaybePromise<Uint8Array | undefined> {
+    if (this.#body) return this.#body
+    const reading = this.#outer.readBody(limit)
+    if (!(reading instanceof Promise)) return reading
+    this.#body = reading.then(bytes => whenDone(this.#resume(), () => bytes))
+    return this.#body
   }
 }
 

@@ -48,6 +48,40 @@ test('workspaces with waiting requests begin them in turns', async () => {
   assert.deepEqual(order.slice(-1), ['a'], 'the two of b do not wait for all of a')
 })
 
+test('writes whose bodies have arrived go on in turns, and a quiet workspace comes in between', async () => {
+  const turns = new Turns({ inflight: 50, waiting: 100, sliceMs: 1 })
+  const [noisy, quiet] = [new Turn(), new Turn()]
+  const order: string[] = []
+  let arrive = () => {}
+  const body = new Promise<void>(resolve => {
+    arrive = resolve
+  })
+  const write = async (): Promise<Response> => {
+    await body
+    await turns.resume(noisy)
+    // Work by promises, as that of a write.
+    await undefined
+    order.push('noisy')
+    return work(2)
+  }
+  const writes = Array.from({ length: 20 }, () => turns.run(noisy, write))
+  // All of them are begun and wait for their bodies.
+  while (noisy.active < 20) await iteration()
+  arrive()
+  const reads = 10
+  for (let i = 0; i < reads; i++) {
+    await iteration()
+    await turns.run(quiet, () => {
+      order.push('quiet')
+      return OK
+    })
+  }
+  const before = order.slice(0, order.lastIndexOf('quiet')).filter(name => name === 'noisy').length
+  assert.ok(before <= reads + 2, `${before} writes before ${reads} reads: ${order.join(' ')}`)
+  await Promise.all(writes)
+  assert.equal(order.length, 20 + reads)
+})
+
 test('beyond the limits requests are refused, failures are passed on, and later ones are answered', async () => {
   const turns = new Turns({ inflight: 1, waiting: 1, sliceMs: 60_000 })
   const turn = new Turn()

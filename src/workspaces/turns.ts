@@ -1,10 +1,11 @@
 /**
  * Divides the time of the process between workspaces: requests are handled as they come until a workspace has used its slice of an
  * iteration of the event loop; the rest of its requests wait, and those that wait are begun in turns. So a flood in one workspace delays
- * another by the slices of those that are busy, not by the number of requests.
+ * another by the slices of those that are busy, not by the number of requests. A request that has waited for its body goes on in a turn as
+ * well, and its work until it waits again is counted: that of a write is done then.
  */
 import type { Response } from '../http/message.ts'
-import { monotonicMs, nextIteration } from '../lib/environment.ts'
+import { afterMicrotasks, monotonicMs, nextIteration } from '../lib/environment.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { tooManyRequests } from '../schema/status-error.ts'
 
@@ -21,7 +22,9 @@ type Begin = () => MaybePromise<Response>
 
 /** The requests of one workspace. */
 export class Turn {
-  readonly waiting: Begin[] = []
+  readonly waiting: (() => void)[] = []
+  /** Begun requests that can go on: they come before those that wait. */
+  readonly resuming: (() => void)[] = []
   active = 0
   /** Milliseconds of work in this iteration. */
   spentMs = 0
@@ -29,8 +32,11 @@ export class Turn {
 
 export class Turns {
   readonly #limits: TurnLimits
+  /** The workspaces that have worked in this iteration or wait, the next one first. */
   readonly #busy = new Set<Turn>()
   #isScheduled = false
+  /** Whether a request is at work that goes on by promises: it is measured alone. */
+  #isWorking = false
 
   constructor(limits: TurnLimits) {
     this.#limits = limits
@@ -43,20 +49,33 @@ export class Turns {
     return new Promise<Response>((resolve, reject) => {
       turn.waiting.push(() => {
         try {
-          const response = this.#begin(turn, begin)
-          resolve(response)
-          return response
+          resolve(this.#begin(turn, begin))
         } catch (error) {
           reject(error)
-          throw error
         }
       })
       this.#note(turn)
     })
   }
 
-  #mayBegin({ active, spentMs }: Turn): boolean {
-    return active < this.#limits.inflight && spentMs < this.#limits.sliceMs
+  /** Lets a request that has waited for its client go on: now, or when its workspace has its turn. */
+  resume(turn: Turn): MaybePromise<void> {
+    if (turn.resuming.length === 0 && this.#mayWork(turn)) return this.#measure(turn, monotonicMs())
+    return new Promise(resolve => {
+      turn.resuming.push(() => {
+        this.#measure(turn, monotonicMs())
+        resolve()
+      })
+      this.#note(turn)
+    })
+  }
+
+  #mayWork({ spentMs }: Turn): boolean {
+    return !this.#isWorking && spentMs < this.#limits.sliceMs
+  }
+
+  #mayBegin(turn: Turn): boolean {
+    return turn.active < this.#limits.inflight && this.#mayWork(turn)
   }
 
   #begin(turn: Turn, begin: Begin): MaybePromise<Response> {
@@ -66,11 +85,14 @@ export class Turns {
     try {
       response = begin()
     } finally {
-      turn.spentMs += monotonicMs() - began
-      this.#note(turn)
-      if (!(response instanceof Promise)) turn.active--
+      if (!(response instanceof Promise)) {
+        turn.spentMs += monotonicMs() - began
+        turn.active--
+        this.#note(turn)
+      }
     }
     if (response instanceof Promise) {
+      this.#measure(turn, began)
       const end = () => {
         turn.active--
         if (turn.waiting.length > 0) this.#note(turn)
@@ -80,6 +102,17 @@ export class Turns {
     return response
   }
 
+  /** Counts the work until nothing is left that can go on without waiting; then it is the turn of the next. */
+  #measure(turn: Turn, began: number): void {
+    this.#isWorking = true
+    this.#note(turn)
+    afterMicrotasks(() => {
+      turn.spentMs += monotonicMs() - began
+      this.#isWorking = false
+      this.#goOn()
+    })
+  }
+
   #note(turn: Turn): void {
     this.#busy.add(turn)
     if (this.#isScheduled) return
@@ -87,31 +120,36 @@ export class Turns {
     nextIteration(() => this.#next())
   }
 
-  /** Another iteration: every workspace has a new slice, and those with waiting requests begin one each in turns. */
+  /** Another iteration: every workspace has a new slice. */
   #next(): void {
     this.#isScheduled = false
-    const turns = [...this.#busy]
-    this.#busy.clear()
-    for (const turn of turns) turn.spentMs = 0
-    for (let left = turns; left.length > 0; ) {
-      left = left.filter(turn => turn.waiting.length > 0 && this.#mayBegin(turn))
-      for (const turn of left) this.#beginNext(turn)
+    for (const turn of this.#busy) {
+      turn.spentMs = 0
+      // One that waits for its own responses is noted when one of them is done.
+      if (!this.#hasNext(turn)) this.#busy.delete(turn)
     }
-    // A workspace that waits for its own responses is noted when one of them is done.
-    for (const turn of turns) if (turn.waiting.length > 0 && turn.active < this.#limits.inflight) this.#note(turn)
-    // The first of this iteration is the last of the next.
-    const [first] = this.#busy
-    if (first) {
-      this.#busy.delete(first)
-      this.#busy.add(first)
+    this.#goOn()
+    const [next] = this.#busy
+    if (next) this.#note(next)
+  }
+
+  #hasNext({ resuming, waiting, active }: Turn): boolean {
+    return resuming.length > 0 || (waiting.length > 0 && active < this.#limits.inflight)
+  }
+
+  /** Those that wait begin one request each in turns, while they have time left. */
+  #goOn(): void {
+    for (let turn = this.#nextTurn(); turn; turn = this.#nextTurn()) {
+      // The others come before it is next again.
+      this.#busy.delete(turn)
+      this.#busy.add(turn)
+      const begin = turn.resuming.shift() ?? turn.waiting.shift()!
+      begin()
     }
   }
 
-  #beginNext({ waiting }: Turn): void {
-    try {
-      void waiting.shift()!()
-    } catch {
-      // Its promise has been rejected.
-    }
+  #nextTurn(): Turn | undefined {
+    if (!this.#isWorking) for (const turn of this.#busy) if (this.#hasNext(turn) && this.#mayWork(turn)) return turn
+    return undefined
   }
 }

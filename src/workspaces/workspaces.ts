@@ -191,7 +191,8 @@ export class Workspaces {
     entry.requests++
     entry.compactNow()
     try {
-      return this.#turns.run(entry.turn, () => entry.serve(new RequestBelow(request, below.target)))
+      const inner = new RequestBelow(request, below.target, () => this.#turns.resume(entry.turn))
+      return this.#turns.run(entry.turn, () => entry.serve(inner))
     } catch (error) {
       if (error instanceof StatusError) return statusResponse(error, request)
       throw error
