@@ -16,6 +16,16 @@ function flag(name) {
   return process.env[`ETCD_${name.replaceAll('-', '_').toUpperCase()}`]
 }
 
+/** On Windows a process keeps the number of a parent that has ended. */
+function isAlive(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
 const VERSION = { etcdserver: '3.6.5', etcdcluster: '3.6.0' }
 if (process.argv.some(arg => /^--?(version|help|h)$/.test(arg))) {
   process.stdout.write(`etcd Version: ${VERSION.etcdserver} (a stand-in of Keelson)\n`)
@@ -42,7 +52,7 @@ const servers = (flag('listen-client-urls') ?? 'http://127.0.0.1:2379').split(',
 // Ends with the harness that started it, however that ends.
 if (flag('exit-with-parent') === 'true') {
   const parent = process.ppid
-  setInterval(() => process.ppid === parent || process.exit(0), 250).unref()
+  setInterval(() => (process.ppid === parent && isAlive(parent)) || process.exit(0), 250).unref()
 }
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'])
   process.on(signal, () => {

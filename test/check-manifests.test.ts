@@ -33,6 +33,36 @@ spec:
       - name: main
         image: ''
 `
+/** A kind whose version is deprecated, with a rule in CEL. */
+const GADGETS = {
+  ...WIDGETS,
+  metadata: { name: 'gadgets.example.com' },
+  spec: {
+    ...WIDGETS.spec,
+    names: { plural: 'gadgets', kind: 'Gadget' },
+    versions: [
+      {
+        name: 'v1beta1',
+        served: true,
+        storage: true,
+        deprecated: true,
+        deprecationWarning: 'v1beta1 Gadgets are old',
+        schema: {
+          openAPIV3Schema: {
+            type: 'object',
+            properties: {
+              spec: {
+                type: 'object',
+                properties: { size: { type: 'integer' } },
+                'x-kubernetes-validations': [{ rule: 'self.size < 3', message: 'gadgets are small' }],
+              },
+            },
+          },
+        },
+      },
+    ],
+  },
+}
 const configMap = (name: string, more = '') => `apiVersion: v1\nkind: ConfigMap\nmetadata: { name: ${name} }\n${more}`
 
 test('every error has its file, line and field; unknown fields do not hide others', patient, async t => {
@@ -70,6 +100,7 @@ test('valid manifests are valid, warnings fail only on request, and the same obj
 test('policies, quotas and custom kinds come from other files', patient, async t => {
   const policies = manifests(t, {
     'crd.yaml': JSON.stringify(WIDGETS),
+    'rules.yaml': JSON.stringify(GADGETS),
     'quota.yaml': 'apiVersion: v1\nkind: ResourceQuota\nmetadata: { name: q }\nspec: { hard: { count/configmaps: "1" } }\n',
     'policy.yaml': `apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
@@ -86,28 +117,33 @@ spec: { policyName: no-secrets, validationActions: [Deny] }
   })
   const widget = 'apiVersion: example.com/v1\nkind: Widget\nmetadata: { name: w }\nspec: { size: 1 }\n'
   const secret = 'apiVersion: v1\nkind: Secret\nmetadata: { name: s }\n'
-  const folder = manifests(t, { 'all.yaml': [widget, secret, configMap('a'), configMap('b')].join('---\n') })
+  const gadget = 'apiVersion: example.com/v1beta1\nkind: Gadget\nmetadata: { name: g }\nspec: { size: 3 }\n'
+  const folder = manifests(t, { 'all.yaml': [widget, secret, configMap('a'), configMap('b'), gadget].join('---\n') })
   const { code, stdout } = await keelson('check', folder, '--policies', policies, '--output', 'json')
   assert.equal(code, 3)
   const { objects, findings } = JSON.parse(stdout) as {
     objects: number
     findings: { line: number; rule: string; object: string; message: string }[]
   }
-  assert.equal(objects, 4)
+  assert.equal(objects, 5)
   assert.deepEqual(
     findings.map(({ line, rule, object }) => [line, rule, object]),
     [
       [6, 'Invalid', 'Secret s'],
       [14, 'Forbidden', 'ConfigMap b'],
+      [18, 'Warning', 'Gadget g'],
+      [21, 'Invalid', 'Gadget g'],
     ],
   )
+  assert.match(findings[2]!.message, /v1beta1 Gadgets are old/)
+  assert.match(findings[3]!.message, /gadgets are small/)
   assert.match(findings[0]!.message, /secrets are elsewhere/)
   assert.match(findings[1]!.message, /exceeded quota: q/)
   const unknown = await keelson('check', folder, '--output', 'sarif')
   const { runs } = JSON.parse(unknown.stdout)
   assert.deepEqual(
     runs[0].results.map((result: any) => [result.ruleId, result.level, result.locations[0].physicalLocation.region]),
-    [['UnknownKind', 'error', { startLine: 2, startColumn: 1 }]],
+    [2, 19].map(startLine => ['UnknownKind', 'error', { startLine, startColumn: 1 }]),
   )
   assert.equal((await keelson('check', folder, '--skip-unknown-kinds')).code, 0)
 })

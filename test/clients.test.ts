@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { cpSync } from 'node:fs'
 import { delimiter, dirname, join } from 'node:path'
 import { KEELSON, patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
-import { testWith } from './programs.ts'
+import { noteNotRun, programsNamed, testWith } from './programs.ts'
 
 /** A copy of a client outside of this repository, with the command named. */
 function copyOf(t: Scope, language: string): { readonly cwd: string; readonly env: NodeJS.ProcessEnv } {
@@ -48,4 +48,24 @@ testWith('javac', 'Java, without the extension of JUnit', patient, async (t, jav
   const { code, stdout, stderr } = await run(java, ['-ea', '-cp', 'classes', 'dev.keelson.testing.Example'], { cwd, env })
   assert.equal(code, 0, stderr)
   assert.equal(stdout, 'passed\n')
+})
+
+testWith('junit5', 'Java, with the extension of JUnit', patient, async (t, jars) => {
+  const [javac] = programsNamed('javac')
+  if (!javac) return void noteNotRun('javac', t.name)
+  const { cwd, env } = copyOf(t, 'java')
+  const [main, tests] = ['main', 'test'].map(part => join(cwd, `src/${part}/java/dev/keelson/testing`))
+  const sources = [join(main!, 'Keelson.java'), join(main!, 'KeelsonExtension.java'), join(tests!, 'SettingsTest.java')]
+  const names = ['junit-jupiter-api', 'junit-jupiter-engine', 'junit-platform-commons', 'junit-platform-engine', 'junit-platform-launcher']
+  const more = ['junit-platform-reporting', 'junit-platform-console', 'opentest4j', 'apiguardian-api', 'picocli', 'univocity-parsers']
+  const classPath = ['classes', ...[...names, ...more, 'opentest4j-reporting-events'].map(name => join(jars, `${name}.jar`))].join(
+    delimiter,
+  )
+  const compiled = await run(javac, ['-cp', classPath, '-d', 'classes', ...sources], { cwd, env })
+  assert.equal(compiled.code, 0, compiled.stderr)
+  const java = join(dirname(javac), 'java')
+  const args = ['-cp', classPath, 'org.junit.platform.console.ConsoleLauncher', '--select-class', 'dev.keelson.testing.SettingsTest']
+  const { code, stdout, stderr } = await run(java, [...args, '--disable-banner', '--disable-ansi-colors'], { cwd, env })
+  assert.equal(code, 0, stdout + stderr)
+  assert.match(stdout, /3 tests successful/)
 })

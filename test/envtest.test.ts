@@ -8,12 +8,13 @@ import { get as getSecurely } from 'node:https'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { programsOf } from '../src/commands/envtest.ts'
+import { kubectlOnPath, programsOf } from '../src/commands/envtest.ts'
+import { parentGone } from '../src/commands/signals.ts'
 import * as der from '../src/lib/x509/der-writer.ts'
 import { ATTRIBUTE } from '../src/lib/x509/distinguished-name.ts'
 import { issueAuthority, issueClient, issueServer, type Subject } from '../src/lib/x509/issue.ts'
 import { EXTENSION, extension, writeCertificate } from '../src/lib/x509/write-certificate.ts'
-import { ask, eventually, keelson, patient, run, type Scope, temporaryDirectory } from './kit.ts'
+import { ask, eventually, keelson, patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
 import { noteNotRun, programsNamed } from './programs.ts'
 
 /** A port that nothing uses, below those that systems give out by themselves: nobody gets it until it is bound again. */
@@ -58,10 +59,16 @@ type Plane = {
   readonly kubeconfig: (name: string, groups: string[]) => string
   readonly stop: () => Promise<void>
 }
-type Folders = { readonly data: string; readonly certs: string; readonly clients: ReturnType<typeof newAuthority> }
+type Folders = {
+  readonly data: string
+  readonly certs: string
+  /** Flags of kube-apiserver that a suite appends. */
+  readonly flags?: Readonly<Record<string, string>>
+  readonly clients: ReturnType<typeof newAuthority>
+}
 
 /** Starts a control plane as envtest's `ControlPlane.Start` does: the same files, flags, order and health checks. */
-async function startPlane(t: Scope, assets: string, { data, certs, clients }: Folders): Promise<Plane> {
+async function startPlane(t: Scope, assets: string, { data, certs, clients, flags }: Folders): Promise<Plane> {
   const start = async (name: string, flags: Record<string, string>, health: string) => {
     const args = Object.keys(flags)
       .sort()
@@ -113,6 +120,7 @@ async function startPlane(t: Scope, assets: string, { data, certs, clients }: Fo
     'service-account-signing-key-file': file('sa-signer.key'),
     'client-ca-file': file('client-cert-auth-ca.crt'),
     'etcd-servers': etcdUrl,
+    ...flags,
   }
   const server = await start('kube-apiserver', serverFlags, `${url}/healthz`)
   const ca = readFileSync(file('serving-ca.crt'), 'utf8')
@@ -230,9 +238,21 @@ test('control planes are started as envtest starts them, side by side, stopped, 
 test('with controllers and nodes, namespaces are deleted, owners collected and pods run, and a suite changes nothing', patient, async t => {
   const assets = join(temporaryDirectory(t), 'assets')
   assert.equal((await keelson('envtest', '--dir', assets, '--controllers', 'all', '--nodes', '1')).code, 0)
-  const plane = await startPlane(t, assets, foldersFor(t))
+  const audit = temporaryDirectory(t)
+  const [policy, log] = [join(audit, 'policy.yaml'), join(audit, 'audit.log')]
+  writeFileSync(
+    policy,
+    'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{ level: Metadata, resources: [{ group: "", resources: [namespaces] }] }]\n',
+  )
+  const flags = { 'audit-policy-file': policy, 'audit-log-path': log, 'audit-log-maxsize': '10', 'audit-log-mode': 'blocking-strict' }
+  const plane = await startPlane(t, assets, { ...foldersFor(t), flags })
   const admin = plane.user('default', ['system:masters'])
   assert.equal((await admin('/api/v1/namespaces', 'POST', { metadata: { name: 'team' } })).code, 201)
+  const events = readFileSync(log, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map(line => JSON.parse(line))
+  assert.ok(events.some(({ verb, user, objectRef }) => verb === 'create' && user.username === 'default' && objectRef.name === 'team'))
   const deployment = { metadata: { name: 'web' }, spec: { replicas: 1, selector: { matchLabels: { a: 'b' } }, template: pod } }
   const { body: web } = await admin('/apis/apps/v1/namespaces/team/deployments', 'POST', deployment)
   await eventually(
@@ -268,17 +288,67 @@ test('the choice of controllers is checked before programs are written', patient
   assert.equal(existsSync(assets), false)
 })
 
-test('on Windows the programs are command files', () => {
+test('on Windows the programs are command files, and scripts of Node that have the arguments', patient, async t => {
   const [node, bin] = ['C:\\node 20\\node.exe', 'C:\\100%\\keelson\\bin']
   const own = { keelson: [node, `${bin}\\keelson.js`], etcd: [node, `${bin}\\etcd.js`] }
-  const programs = { ...own, kubectl: undefined, components: ['--nodes=1'] }
+  const programs = { ...own, kubectl: 'C:\\k%\\kubectl.exe', components: ['--nodes=1'] }
   const files = programsOf(programs, 'win32')
-  assert.deepEqual(Object.keys(files), ['kube-apiserver.cmd', 'etcd.cmd', 'kubectl.cmd'])
-  assert.equal(
-    files['kube-apiserver.cmd'],
-    '@"C:\\node 20\\node.exe" "C:\\100%%\\keelson\\bin\\keelson.js" "kube-apiserver" "--exit-with-parent" "--nodes=1" %*\r\n',
+  assert.deepEqual(Object.keys(files), ['kube-apiserver.cmd', 'kube-apiserver.cjs', 'etcd.cmd', 'etcd.cjs', 'kubectl.cmd'])
+  assert.equal(files['kube-apiserver.cmd'], '@"C:\\node 20\\node.exe" "%~dp0kube-apiserver.cjs" %*\r\n')
+  assert.equal(files['kubectl.cmd'], '@"C:\\k%%\\kubectl.exe" %*\r\n')
+  assert.match(programsOf({ ...programs, kubectl: undefined }, 'win32')['kubectl.cmd']!, /^@echo kubectl: none was on the PATH/)
+  const executable = programsOf({ ...programs, keelson: ['C:\\keelson.exe'], etcd: ['C:\\keelson.exe', 'etcd'] }, 'win32')
+  assert.equal(executable['kube-apiserver.cmd'], '@"C:\\keelson.exe" "kube-apiserver" "--exit-with-parent" "--nodes=1" %*\r\n')
+  assert.equal(executable['etcd.cmd'], '@"C:\\keelson.exe" "etcd" "--exit-with-parent" %*\r\n')
+
+  // The scripts are the same for every system.
+  const folder = temporaryDirectory(t)
+  const [keelsonScript, etcdScript] = [join(ROOT, 'bin/keelson.js'), join(ROOT, 'bin/etcd.js')]
+  const here = programsOf(
+    { keelson: [node, keelsonScript], etcd: [node, etcdScript], kubectl: undefined, components: ['--nodes=1'] },
+    'win32',
   )
-  assert.match(files['kubectl.cmd']!, /^@echo kubectl: none was on the PATH/)
+  for (const name of ['kube-apiserver.cjs', 'etcd.cjs']) writeFileSync(join(folder, name), here[name]!)
+  assert.match((await run(process.execPath, [join(folder, 'kube-apiserver.cjs'), '--version'])).stdout, /^Kubernetes v1\.37\./)
+  assert.match((await run(process.execPath, [join(folder, 'etcd.cjs'), '--version'])).stdout, /^etcd Version: 3\./)
+})
+
+test('on Windows kubectl is found by its extensions, and not in a folder of this command', () => {
+  const found = (env: Record<string, string>, ...files: string[]) =>
+    kubectlOnPath({ platform: 'win32', env, isProgram: path => files.includes(path) })
+  const env = { Path: 'C:\\Users\\me\\.cache\\keelson\\envtest-0.1.0-abc;;"C:\\Program Files\\k";D:\\bin', PATHEXT: '.COM;.EXE;.CMD' }
+  assert.equal(found(env, 'D:\\bin\\kubectl.exe', 'D:\\bin\\kubectl.cmd'), 'D:\\bin\\kubectl.exe')
+  assert.equal(found(env, 'C:\\Program Files\\k\\kubectl.cmd', 'D:\\bin\\kubectl.exe'), 'C:\\Program Files\\k\\kubectl.cmd')
+  assert.equal(found(env, 'C:\\Users\\me\\.cache\\keelson\\envtest-0.1.0-abc\\kubectl.cmd'), undefined)
+  assert.equal(found({ PATH: 'D:\\bin' }, 'D:\\bin\\kubectl.exe'), 'D:\\bin\\kubectl.exe')
+  assert.equal(found({ PATH: 'D:\\bin' }, 'D:\\bin\\kubectl'), undefined, 'a file without an extension is no program there')
+})
+
+test('a dead parent is noticed where its number stays and where it changes', patient, async () => {
+  let [ppid, isAlive] = [5, true]
+  const system = {
+    get ppid() {
+      return ppid
+    },
+    isAlive: () => isAlive,
+  }
+  const [onWindows, onUnix] = [
+    parentGone(system),
+    parentGone({
+      ...system,
+      isAlive: () => true,
+      get ppid() {
+        return ppid
+      },
+    }),
+  ]
+  // Its timers do not keep a process.
+  const awake = setInterval(() => {}, 1000)
+  isAlive = false
+  assert.match(await onWindows, /has ended/)
+  ppid = 1
+  assert.match(await onUnix, /has ended/)
+  clearInterval(awake)
 })
 
 /** A certificate that signs itself and is no authority, as kube-api-test makes them. */

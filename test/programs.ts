@@ -2,7 +2,7 @@
  * Finds the programs that tests run: named in the environment, on PATH, or installed from npm for tests alone
  * (scripts/install-programs.mjs), and other requirements of a machine. A test that lacks one is not run, and `npm test` says so at its end.
  */
-import { accessSync, appendFileSync, constants, realpathSync } from 'node:fs'
+import { accessSync, appendFileSync, constants, existsSync, realpathSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -47,6 +47,14 @@ const PROGRAMS = {
     isOptional: true,
   },
   javac: { variable: 'JAVAC', commands: ['javac'], hint: 'Debian: apt-get install default-jdk-headless', isOptional: true },
+  // Files, which the JDK runs.
+  junit5: {
+    variable: 'JUNIT5',
+    commands: [],
+    find: () => ['/usr/share/java'].filter(folder => existsSync(join(folder, 'junit-platform-console.jar'))),
+    hint: 'Debian: apt-get install junit5 default-jdk-headless',
+    isOptional: true,
+  },
   cargo: { variable: 'CARGO', commands: ['cargo'], hint: 'Debian: apt-get install cargo', isOptional: true },
   'ansible-playbook': {
     variable: 'ANSIBLE_PLAYBOOK',

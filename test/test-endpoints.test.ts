@@ -1,6 +1,7 @@
 // The state of a server over HTTP, as tests in other languages use it, and the commands for it.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FRAME, jsonFrame, MAGIC } from '../src/storage/snapshot/format.ts'
 import { anonymous, ask, CONFIG_MAPS, configMap, freshServer, keelson, patient, startProcess, targetOf, Watching } from './kit.ts'
 
 const V1 = '/keelson/v1'
@@ -45,18 +46,25 @@ test('a snapshot is a file that another server restores; a damaged one changes n
   const file = Buffer.from(await (await server.fetch(`${V1}/snapshots/a/file`)).arrayBuffer())
   const put = (body: Uint8Array) =>
     ask(other, `${V1}/snapshots/a/file`, { method: 'PUT', body, headers: { 'content-type': 'application/octet-stream' } })
+  const header = { revision: 1, time: '2026-01-01T00:00:00Z', writtenBy: 'keelson 9.9.9', cluster: '', groupDomain: '', records: 0 }
+  const later = Buffer.concat([MAGIC, jsonFrame(FRAME.header, { ...header, format: 2 })])
+  await ask(other, CONFIG_MAPS, { method: 'POST', body: configMap('here') })
+  const before = (await ask(other, `${CONFIG_MAPS}/here`)).json
   const damaged = Buffer.from(file)
   damaged[damaged.length >> 1]! ^= 1
   for (const [body, message] of [
     [damaged, /^the file is damaged/],
     [file.subarray(0, -10), /^the file is (cut short|damaged)/],
     [Buffer.from('something'), /^the file is not a snapshot of Keelson/],
+    [later, /^the file has format 2, this release reads up to 1/],
   ] as const) {
     const refused = await put(body)
     assert.equal(refused.status, 400)
     assert.match(refused.json.message, message)
   }
   assert.deepEqual((await ask(other, `${V1}/snapshots`)).json, { snapshots: [] })
+  assert.equal((await post(other, 'snapshots/a/restore')).status, 404)
+  assert.deepEqual((await ask(other, `${CONFIG_MAPS}/here`)).json, before)
   assert.equal((await put(file)).status, 201)
   assert.equal((await post(other, 'snapshots/a/restore')).status, 200)
   assert.ok((await names(other)).includes('from-elsewhere'))

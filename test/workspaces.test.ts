@@ -146,6 +146,52 @@ test('credentials of one workspace are none in another, nor those of the server 
   assert.equal(whoIs.status.userInfo.username, 'workspace-admin')
 })
 
+test('policies, webhooks, quotas and endpoints of a workspace are its own, and a reset of the server leaves it alone', patient, async t => {
+  const [a, b] = [await fresh(t, { controllers: ['resourcequota'] }), await fresh(t)]
+  const admission = 'admissionregistration.k8s.io/v1'
+  const rules = (resource: string) => [{ apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: [resource] }]
+  await a.create({
+    apiVersion: admission,
+    kind: 'ValidatingAdmissionPolicy',
+    metadata: { name: 'none' },
+    spec: { matchConstraints: { resourceRules: rules('configmaps') }, validations: [{ expression: 'false' }] },
+  })
+  const binding = { policyName: 'none', validationActions: ['Deny'] }
+  await a.create({ apiVersion: admission, kind: 'ValidatingAdmissionPolicyBinding', metadata: { name: 'none' }, spec: binding })
+  const hook = { name: 'none.example.com', sideEffects: 'None', admissionReviewVersions: ['v1'], rules: rules('secrets') }
+  const webhooks = [{ ...hook, clientConfig: { url: 'https://127.0.0.1:1/' }, timeoutSeconds: 1 }]
+  await a.create({ apiVersion: admission, kind: 'ValidatingWebhookConfiguration', metadata: { name: 'none' }, webhooks })
+  const hard = { 'count/serviceaccounts': '0' }
+  await a.create({ apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'none', namespace: 'default' }, spec: { hard } })
+  const create = async (send: (path: string, body: object) => Promise<{ status: number }>) => {
+    const statuses = ['configmaps', 'secrets', 'serviceaccounts'].map(async plural => {
+      const path = `/api/v1/namespaces/default/${plural}?dryRun=All`
+      return (await send(path, { metadata: { name: 'allowed' } })).status
+    })
+    return Promise.all(statuses)
+  }
+  const inWorkspace = (workspace: Workspace) =>
+    create((path, body) => as(workspace, `/workspaces/${workspace.name}${path}`, { method: 'POST', body }))
+  await eventually('all are enforced', async () => String(await inWorkspace(a)) === '422,500,403' || undefined)
+  assert.deepEqual(await inWorkspace(b), [201, 201, 201])
+  assert.deepEqual(await create((path, body) => ask(host, path, { method: 'POST', body })), [201, 201, 201])
+
+  for (const path of ['requests', 'requests/bodies', 'watches', 'access?verb=get&path=/', 'doctor', 'store/snapshot', 'openapi.json']) {
+    assert.equal((await as(a, `/workspaces/${a.name}/keelson/v1/${path}`)).status, 200, path)
+    assert.equal((await as(a, `/workspaces/${b.name}/keelson/v1/${path}`)).status, 401, path)
+    assert.equal((await as(a, `/keelson/v1/${path}`)).status, 401, path)
+    assert.equal((await ask(host, `/workspaces/${a.name}/keelson/v1/${path}`)).status, 403, path)
+  }
+  for (const path of ['reset', 'clock', 'snapshots', 'faults', 'workspaces'])
+    assert.equal((await as(a, `/workspaces/${a.name}/keelson/v1/${path}`, { method: 'POST' })).status, 404, path)
+
+  await b.create(configMap('stays'))
+  await host.create(configMap('goes'))
+  await host.reset()
+  assert.deepEqual([await namesIn(b, 'configmaps'), await namesIn(host as never, 'configmaps')], [['stays'], []])
+  assert.deepEqual(await inWorkspace(a), [422, 500, 403])
+})
+
 test('no spelling of a path leads from one workspace to another or to the server', patient, async t => {
   const [a, b] = [await fresh(t), await fresh(t)]
   await b.create(configMap('secret-b'))

@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { accessSync, constants, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, dirname, join, resolve } from 'node:path'
+import { dirname, join, posix, resolve, win32 } from 'node:path'
 import { readFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
 import { IS_EXECUTABLE } from '../lib/executable.ts'
@@ -65,42 +65,78 @@ export type Programs = {
   readonly components: readonly string[]
 }
 
-/** Scripts by name. Those of a Unix shell replace themselves by their program (exec), so that signals reach it. */
+/** Files by name. Scripts of a Unix shell replace themselves by their program (exec), so that signals reach it. */
 export function programsOf({ keelson, etcd, kubectl, components }: Programs, platform: NodeJS.Platform): Record<string, string> {
-  const isWindows = platform === 'win32'
-  const { suffix, script, none } = isWindows ? COMMAND_FILES : SHELL_SCRIPTS
-  return {
-    // No process stays behind when a harness is killed.
-    [`kube-apiserver${suffix}`]: script([...keelson, 'kube-apiserver', '--exit-with-parent', ...components]),
-    [`etcd${suffix}`]: script([...etcd, '--exit-with-parent']),
-    [`kubectl${suffix}`]: kubectl === undefined ? none : script([kubectl]),
+  // No process stays behind when a harness is killed.
+  const server = [...keelson, 'kube-apiserver', '--exit-with-parent', ...components]
+  const commands = {
+    'kube-apiserver': server,
+    etcd: [...etcd, '--exit-with-parent'],
+    kubectl: kubectl === undefined ? undefined : [kubectl],
   }
+  const filesOf = platform === 'win32' ? commandFile : shellScript
+  return Object.assign({}, ...Object.entries(commands).map(([name, command]) => filesOf(name, command))) as Record<string, string>
 }
 
 const NO_KUBECTL = 'kubectl: none was on the PATH when keelson envtest was run; install one and run it again'
 
-const SHELL_SCRIPTS = {
-  suffix: '',
-  script: (command: readonly string[]) => `#!/bin/sh\nexec ${command.map(quoted).join(' ')} "$@"\n`,
-  none: `#!/bin/sh\necho '${NO_KUBECTL}' >&2\nexit 127\n`,
+function shellScript(name: string, command: readonly string[] | undefined): Record<string, string> {
+  const last = command ? `exec ${command.map(quoted).join(' ')} "$@"` : `echo '${NO_KUBECTL}' >&2\nexit 127`
+  return { [name]: `#!/bin/sh\n${last}\n` }
 }
 
-/** For Windows: a percent sign begins a variable there, and is written twice. */
-const COMMAND_FILES = {
-  suffix: '.cmd',
-  script: (command: readonly string[]) => `@${command.map(part => `"${part.replaceAll('%', '%%')}"`).join(' ')} %*\r\n`,
-  none: `@echo ${NO_KUBECTL} 1>&2\r\n@exit /b 127\r\n`,
+/**
+ * For Windows: a command file, and beside it a script of Node where the program is one. The script has the arguments, so that none of them
+ * has to be quoted for cmd.exe, where a percent sign begins a variable and others have a meaning of their own.
+ */
+function commandFile(name: string, command: readonly string[] | undefined): Record<string, string> {
+  if (!command) return { [`${name}.cmd`]: `@echo ${NO_KUBECTL} 1>&2\r\n@exit /b 127\r\n` }
+  const [program = '', ...args] = command
+  const started = `@"${program.replaceAll('%', '%%')}"`
+  const [script] = args
+  if (script?.endsWith('.js'))
+    return { [`${name}.cmd`]: `${started} "%~dp0${name}.cjs" %*\r\n`, [`${name}.cjs`]: nodeScript([script, ...args.slice(1)]) }
+  return { [`${name}.cmd`]: `${[started, ...args.map(arg => `"${arg.replaceAll('%', '%%')}"`)].join(' ')} %*\r\n` }
 }
 
-function kubectlOnPath(): string | undefined {
-  for (const folder of (process.env['PATH'] ?? '').split(delimiter)) {
-    const program = join(folder, 'kubectl')
-    // Not the one that an earlier run has created.
-    if (folder === '' || /\/keelson\/envtest-[^/]*\/?$/.test(folder)) continue
+/** Runs another script of Node in its own process, with arguments before the given ones. */
+const nodeScript = (command: readonly string[]): string =>
+  `process.argv.splice(1, 1, ...${JSON.stringify(command)})\nrequire(process.argv[1])\n`
+
+/** The variables and files of the system on which a program is looked for. */
+export type ProgramSearch = {
+  readonly platform: NodeJS.Platform
+  readonly env: Readonly<Record<string, string | undefined>>
+  isProgram(path: string): boolean
+}
+
+const SYSTEM: ProgramSearch = {
+  platform: process.platform,
+  env: process.env,
+  isProgram(path) {
     try {
-      accessSync(program, constants.X_OK)
-      return program
-    } catch {}
+      // Windows has no mode for that: files are programs by their extensions.
+      accessSync(path, constants.X_OK)
+      return true
+    } catch {
+      return false
+    }
+  },
+}
+
+/** The kubectl on the PATH, except one that an earlier run of this command has made. */
+export function kubectlOnPath({ platform, env, isProgram }: ProgramSearch = SYSTEM): string | undefined {
+  const isWindows = platform === 'win32'
+  const { delimiter, join } = isWindows ? win32 : posix
+  const extensions = isWindows ? (env['PATHEXT'] || '.COM;.EXE;.BAT;.CMD').split(';').filter(Boolean) : ['']
+  for (const written of (env['PATH'] ?? env['Path'] ?? '').split(delimiter)) {
+    // Windows allows quotes around a folder.
+    const folder = isWindows ? written.replace(/^"(.*)"$/, '$1') : written
+    if (folder === '' || /[\\/]keelson[\\/]envtest-[^\\/]*[\\/]?$/.test(folder)) continue
+    for (const extension of extensions) {
+      const program = join(folder, `kubectl${extension.toLowerCase()}`)
+      if (isProgram(program)) return program
+    }
   }
   return undefined
 }

@@ -19,12 +19,32 @@ export function askedToStop(signals: readonly NodeJS.Signals[]): Promise<NodeJS.
 
 const LOOK_EVERY_MS = 250
 
-/** Resolves when the parent process has exited, for whatever reason. */
-export function parentGone(): Promise<string> {
-  const parent = process.ppid
+/** The parent of this process, as the system tells it. */
+export type ParentProcess = { readonly ppid: number; isAlive(pid: number): boolean }
+
+const SYSTEM: ParentProcess = {
+  get ppid() {
+    return process.ppid
+  },
+  isAlive(pid) {
+    try {
+      process.kill(pid, 0)
+      return true
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code === 'EPERM'
+    }
+  },
+}
+
+/**
+ * Resolves when the parent process has exited, for whatever reason. Unix gives an orphan another parent; Windows keeps the number of the
+ * former one, which is no process any more.
+ */
+export function parentGone(system: ParentProcess = SYSTEM): Promise<string> {
+  const parent = system.ppid
   return new Promise(resolve => {
     const timer = setInterval(() => {
-      if (process.ppid === parent) return
+      if (system.ppid === parent && system.isAlive(parent)) return
       clearInterval(timer)
       resolve('the process that started it has ended')
     }, LOOK_EVERY_MS)

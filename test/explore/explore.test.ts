@@ -1,7 +1,8 @@
 // explore: published bugs of operators are found by their kind of perturbation, and not once they are fixed.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { type ExploreOptions, explore } from '../../src/index.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type ExploreOptions, explore, type RunningServer, type StoredObject, type UserAccess } from '../../src/index.ts'
 import { patient } from '../kit.ts'
 import { BUGS, CORRECT } from './sieve-bugs.ts'
 
@@ -48,4 +49,63 @@ test('a correct controller yields no finding, whatever goes wrong', patient, asy
   assert.deepEqual(report.findings, [])
   assert.equal(report.tried, report.planned)
   assert.ok(report.tried > 10, `${report.tried} perturbations were tried`)
+})
+
+/** Waits for a claim, then writes; `write` is one attempt. */
+const claimed =
+  (write: (access: UserAccess, claim: StoredObject) => Promise<unknown>): NonNullable<ExploreOptions['program']> =>
+  async (access, signal) => {
+    for (; !signal.aborted; await sleep(10)) {
+      const claim = await access.get('configmap/claim').catch(() => undefined)
+      if (claim) return void (await write(access, claim))
+    }
+  }
+const claim = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'claim', namespace: 'default' } }
+const ofClaim: Parameters<typeof explore>[0] = server => server.create(claim)
+
+test('conflict finds a write that is given up, restart never leaves the program alone, and the fixed one is correct', patient, async () => {
+  const done = (access: UserAccess, found: StoredObject) => access.update({ ...found, data: { done: 'yes' } })
+  const options = { server, perturbations: ['conflict', 'intermediate'], restart: 'never', ...QUICK } as const
+  const report = await explore(ofClaim, { ...options, program: claimed((access, found) => done(access, found).catch(() => {})) })
+  assert.deepEqual(
+    report.findings.map(({ id, problems }) => ({ id, problems: problems.map(each => each.replace(/:.*/, '')) })),
+    [{ id: 'conflict/update/configmaps/default/claim/1', problems: ['ConfigMap default/claim'] }],
+  )
+  assert.equal(report.planned, 1)
+  assert.deepEqual(report.notes, ['stale, intermediate: the program is not restarted'])
+  const again = async (access: UserAccess) => done(access, await access.get('configmap/claim'))
+  const fixed = claimed((access, found) => done(access, found).catch(() => again(access)))
+  assert.deepEqual((await explore(ofClaim, { ...options, program: fixed, perturbations: ['conflict'] })).findings, [])
+})
+
+test('timeout finds a create that is repeated with another name; a small budget ends after one perturbation', patient, async () => {
+  const made = { ...claim, metadata: { namespace: 'default', generateName: 'made-' } }
+  const program = claimed(access => access.create(made).catch(() => access.create(made)))
+  const report = await explore(ofClaim, { program, server, perturbations: ['timeout'], ...QUICK })
+  assert.deepEqual(
+    report.findings.map(({ kind, problems }) => ({ kind, problems })),
+    [{ kind: 'timeout', problems: ['there are 2 of ConfigMap default/made-*, not 1'] }],
+  )
+  assert.deepEqual([report.tried, report.planned], [2, 2])
+  const runs = await explore(ofClaim, { program, server, perturbations: ['timeout'], budget: 1, ...QUICK })
+  assert.deepEqual([runs.tried, runs.planned], [1, 2])
+  assert.match(runs.notes.join(), /the budget is used up: 1 of 2 perturbations were not tried/)
+})
+
+test('without a program, the user agent says whose requests are perturbed', patient, async () => {
+  const post = async (fetch: RunningServer['fetch'], name: string, agent: string) => {
+    const body = JSON.stringify({ metadata: { name } })
+    const headers = { 'content-type': 'application/json', 'user-agent': agent }
+    await fetch('/api/v1/namespaces/default/configmaps', { method: 'POST', headers, body })
+  }
+  const workload = async ({ fetch }: RunningServer) => {
+    await post(fetch, 'mine', 'operator/1.0')
+    await post(fetch, 'other', 'kubectl/1.37')
+  }
+  const report = await explore(workload, { userAgent: 'operator/', server, perturbations: ['timeout'], ...QUICK })
+  assert.deepEqual([report.tried, report.planned], [2, 2])
+  assert.deepEqual(
+    report.findings.map(({ id, problems }) => [id.split('/').slice(0, -1).join('/'), problems]),
+    [['timeout-unmade/create/configmaps/default/mine', ['ConfigMap default/mine is missing']]],
+  )
 })
