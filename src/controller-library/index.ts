@@ -1,4 +1,4 @@
-/** The library for controllers: what Keelson's own controllers use, for any API server. `public.d.ts` is its contract. */
+/** The library for controllers: the client, informers and queues of Keelson's own controllers, for any API server. `public.d.ts` is its contract. */
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { eventRecorder as recorderWith } from '../client/event-recorder.ts'

@@ -94,7 +94,7 @@ export class Mirror<T extends ApiObject> implements InformerSource<T> {
     }
     for (const key of gone) {
       const known = this.#objects.get(key)!
-      // One that was written after the list was read is not in it.
+      // An object that was written after the list was read is not in it.
       if (!(known.revision > Number(resourceVersion))) this.#remove(known)
     }
     this.#resourceVersion = resourceVersion
@@ -122,7 +122,7 @@ export class Mirror<T extends ApiObject> implements InformerSource<T> {
 
   #put(current: ObjectRevision<T>): void {
     const previous = this.#objects.get(current.key)
-    // The same state, or one that the answer to a later write has replaced already.
+    // The same state, or a state that the response to a later write has replaced already.
     if (previous?.uid === current.uid && !(previous.revision < current.revision)) return
     // Another object of the same name: its predecessor was deleted unseen.
     if (previous && previous.uid !== current.uid) this.#remove(previous)

@@ -107,7 +107,7 @@ export type Draft<T> = T extends readonly (infer E)[]
     ? { readonly [K in keyof T]?: Draft<T[K]> }
     : T
 
-/** One resource. Methods reject with ApiError, a conflict among them, but say by their result what callers have to expect. */
+/** One resource. Methods reject with ApiError, also for conflicts; outcomes that callers must expect are results. */
 export interface ResourceClient<T extends ApiObject> {
   readonly resource: ResourceName
   /** Undefined when there is no such object. */
@@ -187,7 +187,7 @@ export interface Informer<T extends ApiObject> {
   byIndex(index: Index<T>, value: string): T[]
 }
 
-/** `previous` is what the informer had before. An object that was replaced by another of its name is `deleted` and then `added`. */
+/** `previous` is the object that the informer had before. An object that was replaced by another of its name is `deleted` and then `added`. */
 export interface Change<T> {
   readonly type: 'added' | 'updated' | 'deleted'
   readonly object: T
@@ -281,7 +281,7 @@ export interface LeaderElectionOptions {
 export interface Term {
   /** Aborted when it ends. */
   readonly signal: Signal
-  /** Whether it still lasts, whatever else has been held up: nothing may be written when it does not. */
+  /** Whether the term still lasts, even if timers of this process are late: nothing may be written when it does not. */
   readonly mayWrite: () => boolean
 }
 

@@ -185,7 +185,7 @@ export class Workspaces {
 
   #serve(request: Request, next: Serve): MaybePromise<Response> {
     const below = workspaceIn(request.target)
-    // Whether there is one is told to nobody whom the server itself would not tell.
+    // A client learns whether a workspace exists only if the server itself would answer it.
     const entry = below && this.#all.get(below.name)
     if (!entry) return next(request)
     entry.requests++

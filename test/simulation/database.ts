@@ -102,7 +102,7 @@ export class Database {
     return this.inner.swap(key, change)
   }
 
-  /** Forgets history up to the newest revisions, whatever servers still need. */
+  /** Compacts history up to the newest revisions, even if servers still need it. */
   async compact(keep: number): Promise<void> {
     const { oldest, newest } = await this.inner.extent()
     const before = Math.max(oldest, newest - keep)
@@ -188,7 +188,7 @@ export class StoreView implements Store {
     return swapping.then(unknown, unknown)
   }
 
-  /** Whoever iterates is called back in the server's process. */
+  /** Callbacks of an iteration run in the server's process. */
   async *watch(prefix: string, after: Revision, signal: AbortSignal): AsyncGenerator<Batch> {
     const { world } = this.#database
     const arrived: (Batch | Error | 'end')[] = []

@@ -1,4 +1,4 @@
-/** The command `npm run simulate`: runs seeds, and shows of those that fail the fewest faults that they need and a trace. */
+/** The command `npm run simulate`: runs seeds, and shows for each failed one a trace and the fewest faults that it needs. */
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

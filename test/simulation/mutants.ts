@@ -1,4 +1,4 @@
-/** Known bugs, as changes of the source. The simulator must find each of them; one that it does not find shows what it lacks. */
+/** Known bugs, as changes of the source. The simulator must find each of them; an undetected one shows a gap of the simulator. */
 
 export type Mutant = {
   readonly name: string

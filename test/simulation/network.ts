@@ -255,7 +255,7 @@ class SimulatedExchange {
     this.#network.world.after(this.#network.tripMs(), isCut ? 'request body cut' : 'request body', arrive, host.process)
   }
 
-  /** Tries again what the network does not let pass, unless the client gives up. */
+  /** Retries messages that the network blocks, unless the client gives up. */
   #heldUp(again: () => void): void {
     const { world } = this.#network
     if (this.#givesUp === undefined) {

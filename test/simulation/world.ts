@@ -77,7 +77,7 @@ export type WorldOptions = {
 export class World {
   readonly random: Random
   readonly trace: Trace
-  /** Reasons for which the run has failed, apart from what clients observe. */
+  /** Reasons for which the run has failed, beside the observations of clients. */
   readonly failures: string[] = []
   /** The number of completions so far. */
   completions = 0

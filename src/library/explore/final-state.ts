@@ -56,7 +56,7 @@ function comparable(object: AnyObject, uids: ReadonlyMap<string, string>, replac
   return masked({ ...rest, metadata: kept }, { replace }) as JsonObject
 }
 
-/** The differences between two states, but those that do not count. */
+/** The relevant differences between two states. */
 export function differences(expected: FinalState, actual: FinalState, isIgnored: (object: string, field: string) => boolean): Difference[] {
   const found: Difference[] = []
   for (const object of new Set([...expected.keys(), ...actual.keys()])) {

@@ -9,7 +9,7 @@ export type HeldStreamParts = {
   readonly isHeldAtOnce?: boolean
   /** Whether the event of a revision is the first to hold back. */
   readonly begins?: (revision: number) => boolean
-  /** Whether the event of a revision is the last to lose: the watch then ends as one that is too old, and the client lists again. */
+  /** Whether the event of a revision is the last to be dropped: then the watch ends with 410, and the client lists again. */
   readonly ends?: (revision: number) => boolean
   readonly onSkipped?: () => void
   readonly onEvent: () => void
@@ -21,7 +21,7 @@ export class HeldStream implements WatchStream {
   #sink: WatchSink | undefined
   #isHolding: boolean
   #isOver = false
-  /** Events that have come and are not judged yet, and those that are held back. */
+  /** Events that have arrived and are not decided on yet, and delayed events. */
   #coming: WatchEvent[] = []
   readonly #kept: WatchEvent[] = []
   #end: { readonly error: StatusError | undefined } | undefined

@@ -146,7 +146,7 @@ export class Perturber implements Perturbing {
   #noteWrite(point: WritePoint, status: number, isProgram: boolean): void {
     const { verb, resource, namespace, name } = point
     if (isNoisy(resource)) return
-    // One that is tried again and again without success changes nothing.
+    // A request that is retried without success changes nothing.
     if (status < 300) this.activity++
     if (isProgram) this.writes.push({ ...point, status })
     const object = `${resource.split(':')[0]} ${namespace === '' ? name : `${namespace}/${name}`}`
@@ -249,8 +249,8 @@ async function initialEvents(
 }
 
 /**
- * Whether Kubernetes lets a server that is behind answer a read from its cache: one with `resourceVersion=0`, or one that is content with
- * what that server has. Others are answered with the newest state, whichever server is asked.
+ * Whether Kubernetes lets a server that is behind answer a read from its cache: one with `resourceVersion=0`, or one that accepts
+ * the state of any server. All others are answered with the newest state, whichever server gets them.
  */
 function mayBeStale({ verb, query }: Call, at: number): boolean {
   const asked = query.get('resourceVersion') ?? ''
@@ -258,7 +258,7 @@ function mayBeStale({ verb, query }: Call, at: number): boolean {
   return isContent && (verb === 'watch' || query.get('resourceVersionMatch') !== 'Exact') && !query.has('continue')
 }
 
-/** Whether a read is content with whatever a server has, as those of informers are when they start. */
+/** Whether a read accepts the state of any server, as the first list of an informer does. */
 const asksForAnyState = (call: Call): boolean => mayBeStale(call, 0)
 
 /** The same read as of an earlier revision. */

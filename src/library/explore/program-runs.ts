@@ -44,7 +44,7 @@ export class ProgramRuns {
     const current = this.#begin()
     this.#current = current
     void current.ended.then(async failure => {
-      // One that was killed has a successor already.
+      // A killed program has a successor already.
       if (this.#current !== current || this.#isOver) return
       if (failure !== undefined) {
         this.lastFailure = failure

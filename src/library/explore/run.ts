@@ -54,7 +54,7 @@ const MAX_SETTLE_MS = 120_000
 /** How much longer than for the end of a run nothing must happen until events are no longer held back. */
 const HOLDING = 3
 
-/** The server of all runs, and whoever perturbs its requests. */
+/** The server of all runs, and the component that perturbs its requests. */
 export type Host = { begin(perturber: Perturber): Promise<Started> }
 
 export type RunOptions = { readonly perturbation: Perturbation | undefined; readonly compare: Compare }

@@ -38,7 +38,7 @@ export async function writeVolumes(folder: PodFolder, pod: Pod, sources: Sources
   }
 }
 
-/** Creates the root of a container with links to what it mounts. */
+/** Creates the root of a container with links to its mounts. */
 export async function createRoot(folder: PodFolder, container: Container, variables: ReadonlyMap<string, string>): Promise<string> {
   const root = rootOf(folder, container)
   await mkdir(join(root, 'tmp'), { recursive: true, mode: PRIVATE })

@@ -44,7 +44,7 @@ export type ProcessParts = {
 /** The exit code and reason of container runtimes for a program that cannot be started. */
 const CANNOT_START = 128
 const START_ERROR = 'StartError'
-/** A kubelet gives a process this time after its hook, whatever is left of its grace period. */
+/** A kubelet gives a process this time after its hook, even if its grace period is over. */
 const MIN_STOP_MS = 2000
 
 export class LocalProcess {
@@ -128,7 +128,7 @@ export class LocalProcess {
       cwd: directory,
       env: Object.fromEntries(variables),
       stdio: [hasInput ? 'pipe' : 'ignore', 'pipe', 'pipe'],
-      // A group of its own: whatever it starts ends with it.
+      // A process group of its own: its child processes end with it.
       detached: true,
       shell: false,
     })

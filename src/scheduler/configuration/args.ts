@@ -112,7 +112,7 @@ const LESS_IS_BETTER: UtilizationShapePoint[] = [
   { utilization: 100, score: 0 },
 ]
 
-/** Turns complete and valid arguments into those that plugins take. */
+/** Converts complete and valid arguments to the options of the plugins. */
 export function argsForPlugins(args: Args): CompleteArgs {
   const { DefaultPreemption, DynamicResources, InterPodAffinity, NodeAffinity } = args
   const { NodeResourcesFit, PodTopologySpread, VolumeBinding } = args

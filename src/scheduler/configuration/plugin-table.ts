@@ -1,4 +1,4 @@
-/** The plugins of kube-scheduler, the points of a decision at which each can take part, and how those that this scheduler has are made. */
+/** The plugins of kube-scheduler: the extension points of each, and the constructor of each that this scheduler implements. */
 
 import type { Plugin } from '../plugin.ts'
 import { balancedAllocationWith } from '../plugins/balanced-allocation.ts'
@@ -45,7 +45,7 @@ export const POINTS: readonly (readonly [point: Point, interfaceName: string])[]
 
 export type PluginEntry = {
   readonly points: readonly Point[]
-  /** Undefined for those whose work is not that of a plugin here, and for those that are missing. */
+  /** Undefined for plugins that are missing, and for those whose work another part of this scheduler does. */
   readonly make?: (args: CompleteArgs) => Plugin
 }
 

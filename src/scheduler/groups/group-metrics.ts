@@ -50,7 +50,7 @@ export class GroupMetrics {
     this.#evaluations.observe({ preemptor, result }, seconds)
   }
 
-  /** Pods are to go for a group; `units` counts those that are groups, or pods of one. */
+  /** Notes that pods are preempted for a group; `units` counts victims that are groups, or pods of a group. */
   chosen(preemptor: PreemptorType, { victims, units }: { readonly victims: number; readonly units: number }): void {
     this.#victims.observe(victims)
     if (units > 0) this.#disruptions.observe({ preemptor }, units)

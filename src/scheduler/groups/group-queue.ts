@@ -11,7 +11,7 @@ export type GroupQueueParts = {
   readonly groups: PodGroups
   /** The plugin that holds back a waiting pod, empty for no plugin; undefined when none does. */
   readonly gateOfPod: (queued: QueuedPod) => string | undefined
-  /** The same for a group as a whole, whatever its pods are. */
+  /** The same for a group as a whole, independent of its pods. */
   readonly gateOfGroup: (root: GroupKey) => string | undefined
   /** Milliseconds. */
   readonly now: () => number

@@ -245,7 +245,7 @@ export class GroupScheduler {
     return [...groups.membersOf(key)].flatMap(uid => cluster.pod(uid) ?? [])
   }
 
-  /** Looks for less important pods that could leave, and has them leave. Extenders have no say about who that is, as in kube-scheduler. */
+  /** Preempts pods of lower priority. As in kube-scheduler, extenders take no part in the choice of victims. */
   #preempt(attempt: Attempt, answers: KnownAnswers | undefined): GroupPreemption | undefined {
     const { budgets, gate, now, preemptor, profileOf } = this.#parts
     const { root, observations } = attempt
@@ -332,7 +332,7 @@ const WHOLE_CLUSTER = 'cluster'
 
 const policyOf = ({ spec }: Pod): string => spec.preemptionPolicy ?? 'PreemptLowerPriority'
 
-/** Gives every group a result: those that were not tried, or have succeeded in vain, have that of the group above them. */
+/** Gives every group a result: a group that was not tried, or has succeeded in vain, has the result of its parent group. */
 function complete(node: GroupNode, results: GroupResults, above: GroupResult): void {
   const own = results.get(node.key)
   const isInVain = above.status.code !== 'success' && own?.status.code === 'success'

@@ -37,7 +37,7 @@ export interface GroupScheduling {
   schedule(queued: QueuedPod): Promise<void>
   /** The plugin that holds a group back for the sake of the group; undefined when none does. */
   gateOf(queued: QueuedPod): string | undefined
-  /** The pods on a node, by those that leave together. */
+  /** The pods on a node, in sets that are preempted together. */
   unitsOn(node: NodeInfo): Iterable<Unit>
 }
 

@@ -27,7 +27,7 @@ export type PodGroupNode = Extract<GroupNode, { type: 'podgroup' }>
 
 export const groupKey = (type: GroupType, namespace: string, name: string): GroupKey => `${type}/${namespace}/${name}`
 
-/** The priority of a group. One that was made before any default existed has none. */
+/** The priority of a group. A group that was created before any default existed has none. */
 export const priorityOf = ({ object: { spec } }: GroupNode): number => spec.priority ?? 0
 
 /** How many pods, or groups, have to be scheduled at once. */

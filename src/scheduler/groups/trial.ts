@@ -37,7 +37,7 @@ export type Placed = {
 }
 export type PodOutcome =
   | Placed
-  /** `isFinal`: whatever leaves the nodes, there are none. */
+  /** `isFinal`: no preemption would help. */
   | { readonly type: 'rejected'; readonly message: string; readonly isFinal: boolean; readonly cycle: Cycle }
   | { readonly type: 'error'; readonly message: string }
 

@@ -14,7 +14,7 @@ export type Stage = {
   readonly random: Random
   /** Calls a function for every write that the store makes from now on, in the order of revisions. */
   readonly onWrite: (listener: (write: MadeWrite) => void) => void
-  /** The keys that the store has below a prefix now, whatever servers show. */
+  /** The keys that the store has below a prefix now, read past the servers. */
   readonly stored: (prefix: string) => Promise<readonly string[]>
   /** The factor by which clients wait longer now than they do in a burst. */
   readonly pace: () => number
@@ -77,7 +77,7 @@ export async function itemsOf(connection: Connection, path: string): Promise<any
   return answer?.status === 200 ? answer.json.items : undefined
 }
 
-/** Waits until something holds; reports what does not in the end. */
+/** Waits until a condition holds; reports the conditions that never do. */
 export async function eventually(
   stage: Stage,
   find: () => Promise<string | undefined>,
