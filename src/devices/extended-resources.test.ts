@@ -8,7 +8,7 @@ const classOf = (name: string, extendedResourceName?: string, creationTimestamp 
   ({ metadata: { name, creationTimestamp }, spec: { ...(extendedResourceName && { extendedResourceName }) } }) as unknown as DeviceClass
 
 test('of several classes for a resource the one created later counts, and then the first by name', () => {
-  const classes = new ResourceClasses()
+  const classes = new ResourceClasses({ extendedResources: true })
   const behind = (resource: string) => classes.behind(resource)?.metadata.name
   assert.equal(behind('example.com/gpu'), undefined)
   classes.set(classOf('b', 'example.com/gpu'))

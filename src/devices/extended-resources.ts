@@ -9,6 +9,7 @@ import type { PodExtendedResourceClaimStatus } from '../kinds/rules/pod/status/s
 import { getOwn } from '../lib/json-value.ts'
 import { parseQuantity } from '../lib/quantity.ts'
 import { millisecondsAt } from '../lib/time.ts'
+import type { AllocatorFeatures } from './features.ts'
 
 /** Every class can be requested under this and its name. */
 const CLASS_PREFIX = 'deviceclass.resource.kubernetes.io/'
@@ -19,6 +20,11 @@ export const isDeviceResource = (name: string): boolean => isExtendedResourceNam
 export class ResourceClasses {
   readonly #classes = new Map<string, DeviceClass>()
   readonly #byResource = new Map<string, Set<string>>()
+  readonly #features: Pick<AllocatorFeatures, 'extendedResources'>
+
+  constructor(features: Pick<AllocatorFeatures, 'extendedResources'>) {
+    this.#features = features
+  }
 
   set(object: DeviceClass): void {
     const { name = '' } = object.metadata
@@ -45,6 +51,7 @@ export class ResourceClasses {
 
   /** The class whose devices stand for a resource: of several the newest, and then the first by name. */
   behind(resource: string): DeviceClass | undefined {
+    if (!this.#features.extendedResources) return undefined
     if (resource.startsWith(CLASS_PREFIX)) {
       const named = this.#classes.get(resource.slice(CLASS_PREFIX.length))
       if (named) return named

@@ -11,6 +11,7 @@ export type AllocatorFeatures = {
   readonly derivedAttributes: boolean
   readonly compatibilityGroups: boolean
   readonly optionalNodeOperations: boolean
+  readonly extendedResources: boolean
 }
 
 export const allocatorFeatures = (gate: (name: string) => boolean): AllocatorFeatures => ({
@@ -24,4 +25,5 @@ export const allocatorFeatures = (gate: (name: string) => boolean): AllocatorFea
   derivedAttributes: gate('DRADerivedAttributes'),
   compatibilityGroups: gate('DRADeviceCompatibilityGroups'),
   optionalNodeOperations: gate('DRAOptionalNodeOperations'),
+  extendedResources: gate('DRAExtendedResource'),
 })

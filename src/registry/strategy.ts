@@ -38,7 +38,8 @@ export function setDefaults({ type, def }: Resource, object: AnyObject, ctx: Def
 /** Makes a decoded object ready to be stored for the first time. */
 export function prepareCreate({ def }: Resource, object: AnyObject, ctx: RequestContext): void {
   const { metadata } = object
-  if (def.status && !def.keepsStatusOnCreate) fillDefaults(def.status, (object['status'] = conform(def.status, {}).value))
+  if (def.status && !def.keepsStatusOnCreate && keepsStatus(def, ctx))
+    fillDefaults(def.status, (object['status'] = conform(def.status, {}).value))
   if (countsGenerations(def, ctx)) metadata.generation = 1
   def.prepareForCreate?.(object, ctx)
 }
@@ -49,7 +50,9 @@ export function prepareUpdate(target: Target, sent: AnyObject, stored: AnyObject
   const { def } = resource
   // The kind itself made this object; there is nothing a client could have slipped in.
   if (target.isMessage) return sent
-  const object = update ? takeSubresource(update, subresource, sent, stored) : { ...sent, ...(def.status && { status: stored['status'] }) }
+  const object = update
+    ? takeSubresource(update, subresource, sent, stored)
+    : { ...sent, ...(def.status && keepsStatus(def, ctx) && { status: stored['status'] }) }
   const { metadata } = object
   const old = stored.metadata
   carry(metadata, old, 'generation')
@@ -147,6 +150,9 @@ function takeSubresource(update: UpdateSubresource<AnyObject>, name: string, sen
     : { ...sent.metadata }
   return { ...taken, metadata }
 }
+
+/** Whether plain writes leave the status alone. */
+const keepsStatus = ({ statusGate: gate }: Resource['def'], ctx: RequestContext): boolean => gate === undefined || ctx.gate(gate)
 
 const countsGenerations = ({ generation, generationGate: gate }: Resource['def'], ctx: RequestContext): boolean =>
   generation !== undefined && (gate === undefined || ctx.gate(gate))

@@ -125,6 +125,8 @@ export interface KindSpec<S, St, F extends Fields, O = KObject<S, St, F>> {
   readonly generationGate?: string
   /** A PUT of a name that does not exist creates the object. */
   readonly allowCreateOnUpdate?: true
+  /** The feature gate without which plain writes set the status as well. */
+  readonly statusGate?: string
   /** The status of a new object is kept as received; other kinds start with an empty one. */
   readonly keepsStatusOnCreate?: true
   /** A PUT must carry a resourceVersion. */

@@ -63,6 +63,10 @@ export const CustomResourceDefinition = defineKind({
   },
   subresources: {
     status: {
+      prepareForUpdate({ status }, { status: old }, { gate }) {
+        if (gate('CRDObservedGenerationTracking') || tracksGenerations(old)) return
+        for (const each of [status, ...(status.conditions ?? [])]) delete each.observedGeneration
+      },
       *validate({ status }, { status: at }) {
         yield* validateNames(status.acceptedNames, at.acceptedNames)
       },
@@ -90,6 +94,9 @@ const DELETION_PENDING = {
   reason: 'InstanceDeletionPending',
   message: 'CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon',
 }
+
+const tracksGenerations = (status: Status): boolean =>
+  [status, ...(status.conditions ?? [])].some(({ observedGeneration }) => observedGeneration)
 
 /** Sets a condition, or updates the one of its type; its time changes only with its status. */
 export function setCondition(status: Status, condition: Omit<DefinitionCondition, 'lastTransitionTime'>, now: Date): void {

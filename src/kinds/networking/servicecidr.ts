@@ -27,6 +27,7 @@ export const ServiceCIDR = defineKind({
   },
   spec: ServiceCIDRSpec,
   status: ServiceCIDRStatus,
+  statusGate: 'ServiceCIDRStatusFieldWiping',
 
   *validateUpdate({ spec: { cidrs = [] } }, { spec: { cidrs: old = [] } }, { spec: at }) {
     if (cidrs.length !== old.length && !(old.length === 1 && cidrs.length === 2)) yield invalid(withValue(at.cidrs, cidrs), IMMUTABLE)

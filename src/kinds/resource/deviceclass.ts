@@ -4,7 +4,7 @@ import { deepEqual } from '../../lib/json-value.ts'
 import { nameIsDNSSubdomain, ofNamesAlone } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
-import { atomic, message, string } from '../../schema/types.ts'
+import { atomic, message, type Static, string } from '../../schema/types.ts'
 import { MAX_CONFIGURATIONS } from './claim-rules.ts'
 import { DeviceClassConfiguration, DeviceSelector } from './claim-shapes.ts'
 import { validateConfiguration, validateSelectors } from './configuration-rules.ts'
@@ -33,6 +33,8 @@ export const DeviceClass = defineKind({
   spec: DeviceClassSpec,
   generation: true,
 
+  prepareForCreate: ({ spec }, { gate }) => dropResourceName(spec, undefined, gate),
+  prepareForUpdate: ({ spec }, old, { gate }) => dropResourceName(spec, old.spec, gate),
   *validate({ spec }, { spec: at }, { old, gate }) {
     const { selectors, config, extendedResourceName } = spec
     const isSelectionStored = old !== undefined && deepEqual(selectors, old.spec.selectors)
@@ -55,3 +57,12 @@ export const DeviceClass = defineKind({
 
 /** An object of the kind DeviceClass. */
 export type DeviceClass = ObjectOf<typeof DeviceClass>
+
+/** Without the feature a class gets no name as a resource, but may keep one. */
+function dropResourceName(
+  spec: Static<typeof DeviceClassSpec>,
+  old: Static<typeof DeviceClassSpec> | undefined,
+  gate: (name: string) => boolean,
+): void {
+  if (!gate('DRAExtendedResource') && old?.extendedResourceName === undefined) delete spec.extendedResourceName
+}

@@ -77,9 +77,9 @@ export const CSIDriver = defineKind({
     if (!deepEqual(spec.volumeLifecycleModes ?? [], old.spec.volumeLifecycleModes ?? []))
       yield invalid(at.volumeLifecycleModes, 'field is immutable')
   },
-  *warn({ spec }, old) {
+  *warn({ spec }, old, { gate }) {
     const { tokenRequests = [], serviceAccountTokenInSecrets } = spec
-    if (tokenRequests.length === 0 || serviceAccountTokenInSecrets !== undefined) return
+    if (!gate(FEATURES.serviceAccountTokenInSecrets) || tokenRequests.length === 0 || serviceAccountTokenInSecrets !== undefined) return
     if (!deepEqual(tokenRequests, old?.spec.tokenRequests ?? [])) yield UNSET_ADVICE
   },
 
@@ -123,10 +123,18 @@ export const CSIDriver = defineKind({
 /** An object of the kind CSIDriver. */
 export type CSIDriver = ObjectOf<typeof CSIDriver>
 
+/** Fields with the gates without which they are not served. */
+const FEATURES = {
+  seLinuxMount: 'SELinuxMountReadWriteOncePod',
+  nodeAllocatableUpdatePeriodSeconds: 'MutableCSINodeAllocatableCount',
+  serviceAccountTokenInSecrets: 'CSIServiceAccountTokenSecrets',
+  preventPodSchedulingIfMissing: 'VolumeLimitScaling',
+} as const
+
 /** A field of a disabled feature is kept only if it is stored already. */
 function dropUnserved(spec: CSIDriverSpec, old: CSIDriverSpec | undefined, { gate }: RequestContext): void {
-  if (!gate('VolumeLimitScaling') && old?.preventPodSchedulingIfMissing === undefined)
-    delete (spec as Partial<CSIDriverSpec>).preventPodSchedulingIfMissing
+  for (const [field, feature] of Object.entries(FEATURES) as [keyof typeof FEATURES, string][])
+    if (!gate(feature) && old?.[field] === undefined) delete (spec as Partial<CSIDriverSpec>)[field]
 }
 
 function* validateSpec(spec: CSIDriverSpec, at: Ref<CSIDriverSpec>): Iterable<FieldError> {

@@ -79,9 +79,9 @@ export const CSINode = defineKind({
   status: CSINodeStatus,
   allowUnconditionalUpdate: false,
 
-  *validate({ spec }, { spec: at }, { old }) {
+  *validate({ spec }, { spec: at }, { old, gate }) {
     yield* validateDrivers(spec.drivers ?? [], at.drivers)
-    if (old) yield* validateKeptDrivers(spec, old.spec, at)
+    if (old) yield* validateKeptDrivers(spec, old.spec, at, { mayCountChange: gate('MutableCSINodeAllocatableCount') })
   },
 
   deletion: { returns: 'object' },
@@ -137,14 +137,21 @@ function* validateTopologyKeys(keys: readonly string[], at: Ref<CSINodeDriver>):
   }
 }
 
-/** Only the allocatable number of volumes of an existing driver may change. */
-function* validateKeptDrivers({ drivers }: CSINodeSpec, { drivers: before }: CSINodeSpec, at: Ref<CSINodeSpec>): Iterable<FieldError> {
+/** Of an existing driver only the allocatable number of volumes may change, and that by a feature. */
+function* validateKeptDrivers(
+  { drivers }: CSINodeSpec,
+  { drivers: before }: CSINodeSpec,
+  at: Ref<CSINodeSpec>,
+  { mayCountChange }: { readonly mayCountChange: boolean },
+): Iterable<FieldError> {
   const known = new Map((before ?? []).map(driver => [driver.name, driver]))
-  for (const { allocatable: _, ...driver } of drivers ?? []) {
+  for (const { allocatable, ...driver } of drivers ?? []) {
     const old = known.get(driver.name)
     if (!old) continue
-    const { allocatable: __, ...rest } = old
-    if (!meansTheSame(CSINodeDriver, driver, rest)) yield invalid(withValue(at.drivers, shown(driver)), 'field is immutable')
+    const { allocatable: former, ...rest } = old
+    const isSameCount = mayCountChange || allocatable?.count === former?.count
+    if (!isSameCount || !meansTheSame(CSINodeDriver, driver, rest))
+      yield invalid(withValue(at.drivers, shown(driver)), 'field is immutable')
   }
 }
 

@@ -75,7 +75,17 @@ export const VolumeAttachment = defineKind({
 
   deletion: { returns: 'object' },
 
-  subresources: { status: { keepsMetadata: true, validate } },
+  subresources: {
+    status: {
+      keepsMetadata: true,
+      prepareForUpdate({ status }, { status: old }, { gate }) {
+        if (gate('MutableCSINodeAllocatableCount')) return
+        for (const error of ['attachError', 'detachError'] as const)
+          if (old[error]?.errorCode === undefined) delete status[error]?.errorCode
+      },
+      validate,
+    },
+  },
 
   columns: {
     Attacher: [

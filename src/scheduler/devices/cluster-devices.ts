@@ -18,7 +18,7 @@ export class ClusterDevices {
   readonly pools: DevicePools
   readonly usage = new DeviceUsage()
   readonly expressions: DeviceExpressions
-  readonly classes = new ResourceClasses()
+  readonly classes: ResourceClasses
 
   readonly #assertions: Assertions
 
@@ -27,6 +27,7 @@ export class ClusterDevices {
     this.#assertions = assertions
     this.pools = new DevicePools(features)
     this.expressions = new DeviceExpressions(features)
+    this.classes = new ResourceClasses(features)
   }
 
   onSlice({ type, current }: Change<ResourceSlice>): void {

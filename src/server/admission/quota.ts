@@ -29,7 +29,13 @@ export function quotaParts({
   notes,
 }: QuotaOptions): Omit<ResourceQuotaParts, 'reader'> & { isVisible: IsVisible } {
   return {
-    evaluatorOf: evaluators({ reader, groupDomain, now, hasPodLevel: gate('PodLevelResources') }),
+    evaluatorOf: evaluators({
+      reader,
+      groupDomain,
+      now,
+      hasPodLevel: gate('PodLevelResources'),
+      hasExtendedResources: gate('DRAExtendedResource'),
+    }),
     reservations: new Reservations(notes),
     isVisible: (note, namespace) => isVisible(note, namespace, reader),
     async writeStatus(quota) {

@@ -14,6 +14,8 @@ const PodMessage = message('Pod', { metadata: [1, ObjectMeta.orEmpty()], spec: [
 /** The features of pods that are on by default. */
 export const GATES = [
   'PodLevelResources',
+  'PodLevelResourcesFixDefaulting',
+  'PodLevelResourcesFixKubeletQOSClass',
   'InPlacePodLevelResourcesVerticalScaling',
   'ContainerRestartRules',
   'RestartAllContainersOnContainerExits',

@@ -14,7 +14,11 @@ const evaluatorFor = (
   plural: string,
   { group = '', objects = {} }: { group?: string; objects?: Record<string, AnyObject[]> } = {},
 ): Evaluator =>
-  evaluators({ reader: readerOf(objects), groupDomain: 'k8s.io', now: () => NOW, hasPodLevel: true })({ group, plural, namespaced: true })!
+  evaluators({ reader: readerOf(objects), groupDomain: 'k8s.io', now: () => NOW, hasPodLevel: true, hasExtendedResources: true })({
+    group,
+    plural,
+    namespaced: true,
+  })!
 
 const usageOf = (plural: string, content: AnyObject, options?: { group?: string; objects?: Record<string, AnyObject[]> }) =>
   amountsOf(evaluatorFor(plural, options).usage(content))

@@ -13,7 +13,12 @@ const MADE_FOR_POD = 'resource.kubernetes.io/extended-resource-claim'
 /** The number that a request for all devices counts as: the most that a claim can be given. */
 const ALL_DEVICES = 32n
 
-export type ClaimParts = PodParts & { readonly reader: Reader; readonly groupDomain: string }
+export type ClaimParts = PodParts & {
+  readonly reader: Reader
+  readonly groupDomain: string
+  /** Whether devices of claims count as the extended resources that their classes stand for. */
+  readonly hasExtendedResources: boolean
+}
 
 type DeviceCount = { readonly deviceClassName?: string; readonly allocationMode?: string; readonly count?: number }
 /** In v1beta1 a request has the fields itself that later versions have under `exactly`. */
@@ -51,7 +56,7 @@ export function resourceClaims(parts: ClaimParts): Evaluator {
     handles: ({ operation, subresource }) => subresource === '' && (operation === 'CREATE' || operation === 'UPDATE'),
     limits(name) {
       if (name === count || name.endsWith(perClass)) return true
-      if (!isExtendedResourceInQuota(name)) return false
+      if (!parts.hasExtendedResources || !isExtendedResourceInQuota(name)) return false
       const resourceName = name.slice(REQUESTS_PREFIX.length)
       return classes().some(each => resourceNameOf(each) === resourceName || DEVICE_CLASS_PREFIX + each.metadata.name === resourceName)
     },
@@ -62,7 +67,7 @@ export function resourceClaims(parts: ClaimParts): Evaluator {
           const name = className + perClass
           usage.set(name, addQuantity(usage.get(name) ?? ZERO, amount))
         }
-      return new Map([...usage, ...asExtendedResources(usage, claim)])
+      return parts.hasExtendedResources ? new Map([...usage, ...asExtendedResources(usage, claim)]) : usage
     },
   }
 }

@@ -39,7 +39,7 @@ function open(given: Record<string, readonly [used: number, hard: number]>) {
   const plugin = resourceQuota({
     reader,
     reservations,
-    evaluatorOf: evaluators({ reader, groupDomain: 'k8s.io', now: () => new Date(0), hasPodLevel: true }),
+    evaluatorOf: evaluators({ reader, groupDomain: 'k8s.io', now: () => new Date(0), hasPodLevel: true, hasExtendedResources: true }),
     async writeStatus(quota) {
       state.writes++
       await Promise.resolve()

@@ -3,10 +3,10 @@
 import { setOwn } from '../../../lib/json-value.ts'
 import { age, type Column } from '../../../schema/columns.ts'
 import { defineKind, type KObject } from '../../../schema/kind.ts'
-import type { RequestContext } from '../../../schema/request-context.ts'
+import type { DefaultingContext, RequestContext } from '../../../schema/request-context.ts'
 import { atomic, bool, type Fields, int32, string } from '../../../schema/types.ts'
 import type { Container } from '../../rules/pod/containers/container.ts'
-import { fillPodLevelResources } from '../../rules/pod/resources/level-resources.ts'
+import { fillPodLevelRequests, fillPodLevelResources, fillsAfterAdmission } from '../../rules/pod/resources/level-resources.ts'
 import { PodSpec } from '../../rules/pod/spec.ts'
 import { PodStatus } from '../../rules/pod/status/status.ts'
 import { warnAboutPod } from '../../rules/pod/warnings.ts'
@@ -170,13 +170,14 @@ const COMPLETED = {
 }
 
 /** Fills in a pod's spec after the defaults that every template has. */
-function fillPod({ spec }: { spec: PodSpec }): void {
+function fillPod({ spec }: { spec: PodSpec }, { gate }: DefaultingContext): void {
   if (spec.terminationGracePeriodSeconds < 0) spec.terminationGracePeriodSeconds = 1
   spec.enableServiceLinks ??= true
   for (const container of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) {
     requestLimits(container)
     if (spec.hostNetwork) exposePorts(container)
   }
+  if (gate('PodLevelResources') && !fillsAfterAdmission(gate)) fillPodLevelRequests(spec)
 }
 
 /** Requests default to limits. */

@@ -6,7 +6,7 @@ import type { LabelSelector } from '../../rules/meta.ts'
 import type { Container } from '../../rules/pod/containers/container.ts'
 import { containersOf } from '../../rules/pod/containers/container.ts'
 import { dropDisabledPodFields } from '../../rules/pod/features.ts'
-import { fillPodLevelResources } from '../../rules/pod/resources/level-resources.ts'
+import { fillPodLevelResources, fillsAfterAdmission } from '../../rules/pod/resources/level-resources.ts'
 import { qosClassOf } from '../../rules/pod/resources/qos.ts'
 import type { PodAffinityTerm } from '../../rules/pod/scheduling/affinity.ts'
 import type { AppArmorProfile } from '../../rules/pod/security/security.ts'
@@ -23,13 +23,13 @@ export function prepareNewPod(pod: Pod, { now, gate }: RequestContext): void {
   if (pod.spec.schedulingGates?.length) setPodCondition(pod.status, SCHEDULING_GATED, now)
   mergeLabelKeys(pod)
   takeOverAppArmorAnnotations(pod)
-  fillPodLevelResources(pod.spec)
-  pod.status.qosClass = qosClassOf(pod.spec)
+  if (fillsAfterAdmission(gate)) fillPodLevelResources(pod.spec)
+  pod.status.qosClass = qosClassOf(pod.spec, gate)
 }
 
 /** Completes a changed pod; resources of the whole pod are kept when a client that does not support the field leaves it out. */
 export function prepareChangedPod(pod: Pod, old: Pod, { gate }: RequestContext): void {
-  if (old.spec.resources) pod.spec.resources ??= copyJson(old.spec.resources)
+  if (old.spec.resources && fillsAfterAdmission(gate)) pod.spec.resources ??= copyJson(old.spec.resources)
   dropDisabledPodFields(pod, old, gate)
 }
 

@@ -44,7 +44,7 @@ type Resize = { readonly old: Pod; readonly options: PodOptions; readonly gate: 
 
 function* validateResizable(pod: Pod, at: Ref<Pod>, { old, options, gate }: Resize): Iterable<FieldError> {
   yield* validateContent(pod, at, options)
-  if ((old.status?.qosClass || qosClassOf(old.spec)) !== qosClassOf(pod.spec))
+  if ((old.status?.qosClass || qosClassOf(old.spec, gate)) !== qosClassOf(pod.spec, gate))
     yield invalid(withValue(at.spec, pod.status?.qosClass ?? ''), 'Pod QOS Class may not change as a result of resizing')
   if (!runsWhereResizable(old)) yield forbidden(at.spec, 'Pod running on node without support for resize')
   if (hasPodLevelResources(old.spec) || hasPodLevelResources(pod.spec)) {

@@ -2,9 +2,10 @@
 import { addressedBy } from '../../../lib/addressed-name.ts'
 import { goQuote } from '../../../lib/go-text.ts'
 import { warningsForCIDR, warningsForIP } from '../../../lib/ip.ts'
-import { nameIsDNSLabel } from '../../../lib/names.ts'
+import { isDNS1035Label, nameIsDNSLabel } from '../../../lib/names.ts'
 import { age, formatLabels } from '../../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../../schema/kind.ts'
+import { invalidEach } from '../../../schema/refs.ts'
 import { unavailable } from '../../../schema/status-error.ts'
 import { string } from '../../../schema/types.ts'
 import { serviceClaims } from './allocations.ts'
@@ -37,7 +38,13 @@ export const Service = defineKind({
     dropInternalPolicy(o.spec)
     if (o.spec.type !== 'LoadBalancer') o.status = { ...o.status, loadBalancer: {} }
   },
-  validate: (o, at, { old }) => validateService(o, at, old),
+  *validate(o, at, { old, gate }) {
+    const { name = '' } = o.metadata
+    // A name that is no label at all is refused for that.
+    if (!old && !gate('RelaxedServiceNameValidation') && nameIsDNSLabel(name).length === 0)
+      yield* invalidEach(at.metadata.name, isDNS1035Label(name))
+    yield* validateService(o, at, old)
+  },
   validateUpdate: (o, old, { spec: at }) => validateServiceChange(o.spec, old.spec, at),
   *warn({ metadata, spec }) {
     if (Object.hasOwn(metadata.annotations ?? {}, TOPOLOGY_HINTS))

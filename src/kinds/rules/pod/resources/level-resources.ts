@@ -43,6 +43,23 @@ export function containerTotals(spec: PodSpec, bound: Bound): Totals {
   return running
 }
 
+/** Whether pod-level resources are completed once admission is done. Before, that happened with the other defaults, and for requests alone. */
+export const fillsAfterAdmission = (gate: (name: string) => boolean): boolean =>
+  gate('PodLevelResources') && gate('PodLevelResourcesFixDefaulting')
+
+/** Completes the requests of the pod, if it has limits, and its limits of huge pages. */
+export function fillPodLevelRequests(spec: PodSpec): void {
+  const { resources } = spec
+  if (!resources || (isEmpty(resources.requests) && isEmpty(resources.limits))) return
+  const limits = { ...resources.limits }
+  fillHugePages(limits, containerTotals(spec, 'limits'), resources.requests ?? {})
+  if (isEmpty(limits)) return
+  resources.limits = limits
+  const requests = { ...resources.requests }
+  fillRequests(requests, limits, spec)
+  if (!isEmpty(requests)) resources.requests = requests
+}
+
 /**
  * Completes the pod-level resources, if there are any: limits of huge pages and requests from the containers, requests from limits, and
  * limits where every container has one.
@@ -54,10 +71,8 @@ export function fillPodLevelResources(spec: PodSpec): void {
   const limits = { ...resources.limits }
   const limitTotals = containerTotals(spec, 'limits')
 
-  for (const [name, { text }] of limitTotals) if (isHugePageResource(name) && !Object.hasOwn(requests, name)) fill(limits, name, text)
-  for (const [name, { text }] of containerTotals(spec, 'requests'))
-    if (isPodLevelResource(name) && isOvercommitAllowed(name)) fill(requests, name, text)
-  for (const [name, amount] of Object.entries(limits)) if (isPodLevelResource(name)) fill(requests, name, amount)
+  fillHugePages(limits, limitTotals, requests)
+  fillRequests(requests, limits, spec)
   for (const [name, amount] of Object.entries(requests)) {
     const total = limitTotals.get(name)
     if (!total || !isPodLevelResource(name) || !everyContainerLimits(spec, name)) continue
@@ -66,6 +81,18 @@ export function fillPodLevelResources(spec: PodSpec): void {
 
   if (!isEmpty(requests)) resources.requests = requests
   if (!isEmpty(limits)) resources.limits = limits
+}
+
+type Amounts = Record<string, string>
+
+function fillHugePages(limits: Amounts, totals: Totals, requests: Readonly<Amounts>): void {
+  for (const [name, { text }] of totals) if (isHugePageResource(name) && !Object.hasOwn(requests, name)) fill(limits, name, text)
+}
+
+function fillRequests(requests: Amounts, limits: Readonly<Amounts>, spec: PodSpec): void {
+  for (const [name, { text }] of containerTotals(spec, 'requests'))
+    if (isPodLevelResource(name) && isOvercommitAllowed(name)) fill(requests, name, text)
+  for (const [name, amount] of Object.entries(limits)) if (isPodLevelResource(name)) fill(requests, name, amount)
 }
 
 const isEmpty = (list: object | undefined): boolean => list === undefined || Object.keys(list).length === 0

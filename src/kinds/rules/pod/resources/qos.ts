@@ -7,9 +7,15 @@ import type { ResourceRequirements } from './resources.ts'
 
 export type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort'
 
-/** Guaranteed when everything has equal requests and limits, BestEffort when nothing has any, Burstable otherwise. */
-export function qosClassOf(spec: PodSpec): QosClass {
-  if (namesPodLevelResources(spec.resources)) return classOf(spec.resources!)
+/**
+ * Guaranteed when everything has equal requests and limits, BestEffort when nothing has any, Burstable otherwise. Gates that are not
+ * given are on.
+ */
+export function qosClassOf(spec: PodSpec, gate: (name: string) => boolean = () => true): QosClass {
+  const { resources } = spec
+  // Empty resources of the pod counted before they were told apart from none.
+  const counts = !gate('PodLevelResourcesFixKubeletQOSClass') || namesPodLevelResources(resources)
+  if (resources && counts && gate('PodLevelResources')) return classOf(resources)
   const classes = [...(spec.initContainers ?? []), ...(spec.containers ?? [])].map(({ resources }) => classOf(resources ?? {}))
   return agreed(classes)
 }
