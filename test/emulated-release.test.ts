@@ -44,17 +44,17 @@ test('pods with empty resources of their own are BestEffort, and requests follow
   const containers = [{ name: 'c', image: 'i', resources: { limits: { cpu: '1', memory: '1Gi' } } }]
   const pod = (name: string, resources: object) => ({ metadata: { name }, spec: { resources, containers } })
   const empty = await write('/api/v1/namespaces/default/pods', pod('empty', {}))
-  assert.equal(empty.status.qosClass, 'BestEffort')
+  assert.equal(empty.status.qosClass, 'BestEffort', 'PodLevelResourcesFixKubeletQOSClass')
   const limited = await write('/api/v1/namespaces/default/pods', pod('limited', { limits: { cpu: '2' } }))
   assert.deepEqual(limited.spec.resources, { limits: { cpu: '2' }, requests: { cpu: '1', memory: '1Gi' } })
   const asking = await write('/api/v1/namespaces/default/pods', pod('asking', { requests: { cpu: '2' } }))
-  assert.deepEqual(asking.spec.resources, { requests: { cpu: '2' } })
+  assert.deepEqual(asking.spec.resources, { requests: { cpu: '2' } }, 'PodLevelResourcesFixDefaulting')
 })
 
 test('names of services begin with a letter', patient, async () => {
   const service = { metadata: { name: '1a' }, spec: { ports: [{ port: 80 }] } }
   const { status, json } = await ask(server, '/api/v1/namespaces/default/services', { method: 'POST', body: service })
-  assert.equal(status, 422)
+  assert.equal(status, 422, 'RelaxedServiceNameValidation')
   assert.match(json.message, /metadata.name: Invalid value: "1a": a DNS-1035 label must consist of/)
 })
 
@@ -67,7 +67,7 @@ test('storage drivers have fewer fields, and a count of volumes stays', patient,
       spec: { tokenRequests: [{ audience: '' }], nodeAllocatableUpdatePeriodSeconds: 10, serviceAccountTokenInSecrets: true },
     },
   })
-  assert.equal(driver.headers['warning'], undefined)
+  assert.equal(driver.headers['warning'], undefined, 'CSIServiceAccountTokenSecrets')
   const { nodeAllocatableUpdatePeriodSeconds, serviceAccountTokenInSecrets, preventPodSchedulingIfMissing } = driver.json.spec
   assert.deepEqual(
     [nodeAllocatableUpdatePeriodSeconds, serviceAccountTokenInSecrets, preventPodSchedulingIfMissing],
@@ -86,7 +86,7 @@ test('storage drivers have fewer fields, and a count of volumes stays', patient,
   })
   const failed = { ...attachment, status: { attached: false, attachError: { message: 'm', errorCode: 8 } } }
   const { status } = await write(`${STORAGE}/volumeattachments/a/status`, failed, 'PUT')
-  assert.deepEqual([status.attachError.message, status.attachError.errorCode], ['m', undefined])
+  assert.deepEqual([status.attachError.message, status.attachError.errorCode], ['m', undefined], 'MutableCSINodeAllocatableCount')
 })
 
 test('device classes have no name as a resource', patient, async () => {
@@ -104,7 +104,7 @@ test('plain writes set the status of service CIDRs', patient, async () => {
     spec: { cidrs: ['10.7.0.0/24'] },
     status: { conditions },
   })
-  assert.equal(status.conditions[0].type, 'Ready')
+  assert.equal(status.conditions[0].type, 'Ready', 'ServiceCIDRStatusFieldWiping')
 })
 
 test('autoscalers have the generation that clients give them', patient, async () => {
@@ -134,5 +134,6 @@ test('definitions do not say which generation their conditions are about', patie
     { ...definition, status: { ...definition.status, conditions, observedGeneration: 1 } },
     'PUT',
   )
-  assert.deepEqual([status.observedGeneration, status.conditions[0].observedGeneration], [undefined, undefined])
+  const about = [status.observedGeneration, status.conditions[0].observedGeneration]
+  assert.deepEqual(about, [undefined, undefined], 'CRDObservedGenerationTracking')
 })

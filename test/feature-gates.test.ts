@@ -22,13 +22,42 @@ function rows(): Row[] {
 /** Where gates are listed, and not made use of. */
 const TABLES = ['feature-gates.ts', 'former-gates.ts']
 
-/** All words in quotes in the source. */
-function quoted(): ReadonlySet<string> {
-  const files = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  const sources = files.filter(file => file.endsWith('.ts') && !file.endsWith('.test.ts') && !TABLES.some(table => file.endsWith(table)))
-  const texts = sources.map(file => readFileSync(join(ROOT, 'src', file), 'utf8'))
-  return new Set(texts.flatMap(text => [...text.matchAll(/['"`](\w+)['"`]/g)].map(([, word]) => word!)))
+const filesUnder = (folder: string): string[] =>
+  readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(file => join(folder, file))
+const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
+
+/** How code asks for a gate, or declares that something depends on one, which shared code then asks for. */
+const ASKS = /\bgate\(|[gG]ates?: ?['[]|withGate\(/
+
+/** Names in quotes, and keys of tables, in files that ask for gates: a name in a file that asks for none has no effect. */
+function asked(): ReadonlySet<string> {
+  const sources = filesUnder('src').filter(
+    file => file.endsWith('.ts') && !file.endsWith('.test.ts') && !TABLES.some(table => file.endsWith(`/${table}`)),
+  )
+  const texts = sources.map(read).filter(text => ASKS.test(text))
+  return new Set(texts.flatMap(text => [...text.matchAll(/['"`](\w+)['"`]|^ {2}(\w+): \{$/gm)].map(([, word, key]) => (word ?? key)!)))
 }
+
+/** Gates that tests name: as a word, or with a value in a list. */
+function tested(): ReadonlySet<string> {
+  const files = [...filesUnder('src'), ...filesUnder('test')].filter(
+    file => file.endsWith('.test.ts') && !file.endsWith('feature-gates.test.ts'),
+  )
+  return new Set(files.map(read).flatMap(text => [...text.matchAll(/\b([A-Z]\w+)\b/g)].map(([, word]) => word!)))
+}
+
+/** Gates whose effect no test shows yet. The list only gets shorter. */
+const UNTESTED = new Set(
+  `
+  AllowParsingUserUIDFromCertAuth APIServerWebhookAuthenticationToken ClearingNominatedNodeNameAfterBinding
+  DeploymentReplicaSetTerminatingReplicas DRADeviceBindingConditions DRAFractionalCapacityRange DRAPartitionableDevices
+  DRAResourceClaimDeviceStatus KubeletEnsureSecretPulledImages KubeletInUserNamespace KubeletServiceAccountTokenForCredentialProviders
+  PersistentVolumeClaimUnusedSinceTime PodTopologyLabelsAdmission ReduceDefaultCrashLoopBackOffDecay ServiceAccountNodeAudienceRestriction
+  TaintTolerationComparisonOperators
+`
+    .trim()
+    .split(/\s+/),
+)
 
 test('every gate is documented once, in order, with its stage and default', () => {
   const gate = readFeatureGates('')
@@ -54,9 +83,16 @@ test('every gate is documented once, in order, with its stage and default', () =
   )
 })
 
-test('gates that the source makes use of have an effect, and no others', () => {
-  const words = quoted()
-  for (const { gate, here } of rows()) assert.equal(here === 'has effect', words.has(gate), gate)
+test('gates that code asks for have an effect, and no others', () => {
+  const names = asked()
+  for (const { gate, here } of rows()) assert.equal(here === 'has effect', names.has(gate), gate)
+})
+
+test('a test names each gate that has an effect', () => {
+  const names = tested()
+  const own = read('test/feature-gates.test.ts').split('UNTESTED = ').pop()!.split('test(').slice(1).join()
+  const isNamed = (gate: string) => names.has(gate) || own.includes(gate)
+  for (const { gate, here } of rows()) if (here === 'has effect') assert.equal(isNamed(gate), !UNTESTED.has(gate), gate)
 })
 
 test('gates about responses and clients can be turned off', patient, async t => {
@@ -114,4 +150,26 @@ test('nodes may request certificates of others only with the gate for that', pat
     await server.close()
   }
   assert.deepEqual(statuses, [403, 201])
+})
+
+test('roles, trust and resources follow their gates', patient, async t => {
+  const off = ['DRADeviceTaints', 'DRADeviceTaintRules', 'HPAGeneration', 'RemoteRequestHeaderUID', 'StorageVersionMigrator']
+  const options = { controllers: ['none'], nodes: 0, store: 'memory', featureGates: off.map(gate => `${gate}=false`).join() } as const
+  const server = await startInProcess(t, options)
+  const role = '/apis/rbac.authorization.k8s.io/v1/clusterroles/system:controller:device-taint-eviction-controller'
+  assert.equal((await ask(server, role)).status, 404, 'DRADeviceTaints')
+  const { json: trust } = await ask(server, '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication')
+  assert.deepEqual(
+    [trust.data['requestheader-username-headers'], trust.data['requestheader-uid-headers']],
+    ['["X-Remote-User"]', undefined],
+  )
+  await assert.rejects(
+    startInProcess(t, { ...options, requestheaderUidHeaders: ['X-Remote-Uid'] }),
+    /requestheaderUidHeaders requires the "RemoteRequestHeaderUID" feature to be enabled/,
+  )
+  const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd' }
+  const autoscaler = { metadata: { name: 'a' }, spec: { maxReplicas: 2, scaleTargetRef } }
+  const path = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers'
+  const { json } = await ask(server, path, { method: 'POST', body: autoscaler })
+  assert.equal(json.metadata.generation, undefined, 'HPAGeneration')
 })

@@ -24,6 +24,13 @@ test('without the feature gate preventPodSchedulingIfMissing has no default, and
   assert.equal(updated(CSIDriver, old, old).spec.preventPodSchedulingIfMissing, true)
 })
 
+test('without SELinuxMountReadWriteOncePod seLinuxMount is dropped unless it is stored', () => {
+  const off = contextWith({ gate: name => name !== 'SELinuxMountReadWriteOncePod' })
+  assert.equal(created(CSIDriver, { spec: { seLinuxMount: true } }, off).spec.seLinuxMount, undefined)
+  const old = { spec: { seLinuxMount: true } }
+  assert.equal(updated(CSIDriver, old, old, off).spec.seLinuxMount, true)
+})
+
 test('policies and modes are supported, periods are long enough', () => {
   const spec = {
     fsGroupPolicy: 'All',
