@@ -26,17 +26,42 @@ test('nodes say how long kubelets may cache', patient, async () => {
   assert.equal(annotation, '0')
 })
 
+test('storage versions say how this server stores and serves each resource', patient, async () => {
+  const path = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions'
+  const { json } = await eventually('they are published', async () => {
+    const answer = await ask(server, `${path}/autoscaling.horizontalpodautoscalers`)
+    return answer.json.status?.commonEncodingVersion ? answer : undefined
+  })
+  const { json: leases } = await ask(server, '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases')
+  const [{ apiServerID, ...version }] = json.status.storageVersions
+  assert.ok(
+    leases.items.some((lease: any) => lease.metadata.name === apiServerID),
+    'APIServerIdentity',
+  )
+  assert.deepEqual(version.servedVersions.sort(), ['autoscaling/v1', 'autoscaling/v2'])
+  assert.ok(version.decodableVersions.includes(version.encodingVersion))
+  assert.deepEqual(
+    json.status.conditions.map((each: any) => [each.type, each.status]),
+    [['AllEncodingVersionsEqual', 'True']],
+  )
+  const services = await eventually('core is named', async () => {
+    const answer = await ask(server, `${path}/core.services`)
+    return answer.json.status?.commonEncodingVersion as string | undefined
+  })
+  assert.equal(services, 'v1')
+})
+
 test('a storage version of a server that is gone is deleted', patient, async () => {
   const path = '/apis/internal.apiserver.k8s.io/v1alpha1/storageversions'
   const apiVersion = 'internal.apiserver.k8s.io/v1alpha1'
-  const stored = await create(path, { apiVersion, kind: 'StorageVersion', metadata: { name: 'apps.deployments' }, spec: {} })
+  const stored = await create(path, { apiVersion, kind: 'StorageVersion', metadata: { name: 'apps.widgets' }, spec: {} })
   const status = {
     storageVersions: [{ apiServerID: 'gone', encodingVersion: 'apps/v1', decodableVersions: ['apps/v1'] }],
     commonEncodingVersion: 'apps/v1',
   }
-  const written = await ask(server, `${path}/apps.deployments/status`, { method: 'PUT', body: { ...stored, status } })
+  const written = await ask(server, `${path}/apps.widgets/status`, { method: 'PUT', body: { ...stored, status } })
   assert.equal(written.status, 200, JSON.stringify(written.json))
-  await eventually('it is gone', async () => ((await ask(server, `${path}/apps.deployments`)).status === 404 ? true : undefined))
+  await eventually('it is gone', async () => ((await ask(server, `${path}/apps.widgets`)).status === 404 ? true : undefined))
 })
 
 test('pods that share a volume with different labels get events', patient, async () => {

@@ -25,7 +25,7 @@ const FORMER = `
   CRDObservedGenerationTracking:-bB CRIListStreaming:--a CSIServiceAccountTokenSecrets:-BL ChangeContainerStatusOnKubeletRestart:Sdd
   ClearingNominatedNodeNameAfterBinding:aBB CloudControllerManagerWatchBasedRoutesReconciliation:-aa ClusterTrustBundle:bbb
   ClusterTrustBundleProjection:bbb ComponentFlagz:aaB ComponentStatusz:aaB CompositePodGroup:--- ConcurrentWatchObjectDecode:bbb
-  ConsistentListFromCacheSkipTimeoutFallback:--- ConstrainedImpersonation:-aB ContainerRestartRules:aBB CustomCPUCFSQuotaPeriod:aaS
+  ConsistentListFromCacheSkipTimeoutFallback:--- ConstrainedImpersonation:-aB ContainerRestartRules:aBB ControllerManagerReleaseLeaderElectionLockOnExit:--a CustomCPUCFSQuotaPeriod:aaS
   DRAAdminAccess:BBL DRAConsumableCapacity:aaB DRADerivedAttributes:--- DRADeviceBindingConditions:aaB DRADeviceCompatibilityGroups:---
   DRADeviceTaintRules:-ab DRADeviceTaints:aaB DRAExtendedResource:aaB DRAFractionalCapacityRange:--- DRAListTypeAttributes:--a
   DRANodeAllocatableResources:--a DRAOptionalNodeOperations:--- DRAPartitionableDevices:aaB DRAPartitionableDevicesType:---

@@ -453,7 +453,7 @@ async function startComponents({
   listener,
   url,
 }: Listened & { readonly url: string }): Promise<readonly IdentityLease[]> {
-  const { config, assembly, catalog, caches, client, controllers, hasReplicas, siblings, files, certificates } = core
+  const { config, assembly, context, catalog, caches, client, controllers, hasReplicas, siblings, files, certificates } = core
   const { groupDomain } = config
   const { hooks } = api
   // The processes of a server have one address and one identity.
@@ -480,8 +480,20 @@ async function startComponents({
       : writeKubeconfig(config.kubeconfig, { server: url, ...adminCredentials(files, certificates), name: config.contextName }),
   ])
   const { address, port } = listener.address
-  const leases = hasReplicas && isKnown ? [identityLease(`${address} ${port}`)] : []
-  for (const { controller } of leases) controllers.run(controller)
+  const { gate } = context
+  const versions = client.findNamed(`internal.apiserver.${groupDomain}`, 'v1alpha1', 'storageversions')
+  const publishesVersions = versions !== undefined && gate('StorageVersionAPI')
+  // Nobody asks for the identity of a server that is alone, unless StorageVersions name it.
+  const isNamed = isKnown && gate('APIServerIdentity') && (hasReplicas || publishesVersions)
+  const leases = isNamed ? [identityLease(`${address} ${port}`)] : []
+  for (const { controller, name } of leases) {
+    const running = controllers.run(controller)
+    if (!publishesVersions) continue
+    // A server without a lease counts as gone.
+    await running.idle()
+    const { storageVersionPublisher } = await import('./bootstrap-objects/storage-versions.ts')
+    controllers.run(storageVersionPublisher(catalog, name))
+  }
   return leases
 }
 

@@ -1,4 +1,4 @@
-/** Removes the entries of servers that are gone from the status of a StorageVersion. */
+/** The servers in the status of a StorageVersion: those that are gone are removed, and the versions of the others compared. */
 import type { StorageVersion } from '../../kinds/apiserverinternal/storageversion.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { conditionOf, transitionTime, withCondition } from '../../schema/conditions.ts'
@@ -17,7 +17,15 @@ export function withoutServers(
   const all = status.storageVersions ?? []
   const storageVersions = all.filter(({ apiServerID }) => !isGone(apiServerID))
   if (storageVersions.length === all.length) return undefined
-  if (storageVersions.length === 0) return 'nobody'
+  return storageVersions.length === 0 ? 'nobody' : withServers({ metadata, status }, storageVersions, now)
+}
+
+/** The status with these servers, at least one, and with the version that they have in common. */
+export function withServers(
+  { metadata, status }: Pick<StorageVersion, 'metadata' | 'status'>,
+  storageVersions: NonNullable<Status['storageVersions']>,
+  now: Date,
+): Status {
   const [{ encodingVersion }] = storageVersions as [(typeof storageVersions)[0]]
   const isCommon = storageVersions.every(each => each.encodingVersion === encodingVersion)
   const { commonEncodingVersion: previous, ...rest } = status

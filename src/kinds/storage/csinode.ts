@@ -137,7 +137,7 @@ function* validateTopologyKeys(keys: readonly string[], at: Ref<CSINodeDriver>):
   }
 }
 
-/** Of an existing driver only the allocatable number of volumes may change, and that by a feature. */
+/** An existing driver may only change the allocatable number of volumes, and that by a feature. */
 function* validateKeptDrivers(
   { drivers }: CSINodeSpec,
   { drivers: before }: CSINodeSpec,

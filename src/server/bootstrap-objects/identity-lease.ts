@@ -16,6 +16,7 @@ const COLLECT_EVERY_MS = 3600_000
 const [RENEW, COLLECT] = ['renew', 'collect'] as const
 
 export interface IdentityLease {
+  readonly name: string
   readonly controller: Controller
   /** Removes the lease of this server, which is about to end. */
   remove(client: Client): Promise<void>
@@ -65,6 +66,7 @@ export function identityLease(address: string): IdentityLease {
     },
   })
   return {
+    name,
     controller,
     async remove(client) {
       const stored = client.of(Lease).get(named)

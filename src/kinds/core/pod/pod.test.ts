@@ -91,7 +91,9 @@ test('a profile given by annotation becomes a field', () => {
 
 test('resources of the whole pod stay when an update leaves them out', () => {
   const old = draft({ resources: { limits: { cpu: '1' } } })
-  assert.deepEqual(updated(Pod, draft(), old).spec.resources, { limits: { cpu: '1' } })
+  const keeping = contextWith({ gates: ['PodLevelResources', 'PodLevelResourcesFixDefaulting'] })
+  assert.deepEqual(updated(Pod, draft(), old, keeping).spec.resources, { limits: { cpu: '1' } })
+  assert.equal(updated(Pod, draft(), old).spec.resources, undefined, 'without PodLevelResourcesFixDefaulting')
 })
 
 test('an ordinary pod passes, and so does a new image for it', () => {
