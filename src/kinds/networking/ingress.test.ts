@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { cells, check, checkSubresource, warnings } from '../../../test/kits/kinds/kinds.ts'
+import { cells, check, checkSubresource, contextWith, warnings } from '../../../test/kits/kinds/kinds.ts'
 import { Ingress } from './ingress.ts'
 
 const backend = { service: { name: 'web', port: { number: 80 } } }
@@ -8,6 +8,14 @@ const path = (more: object = {}) => ({ path: '/', pathType: 'Prefix', backend, .
 const withRule = (rule: object) => ({ spec: { rules: [rule] } })
 const withPath = (more: object) => withRule({ http: { paths: [path(more)] } })
 const withBackend = (defaultBackend: object) => ({ spec: { defaultBackend } })
+
+test('without RelaxedServiceNameValidation services begin with a letter, unless the stored Ingress has one that does not', () => {
+  const off = contextWith({ gate: name => name !== 'RelaxedServiceNameValidation' })
+  const digits = { spec: { defaultBackend: { service: { name: '1a', port: { number: 80 } } } } }
+  assert.deepEqual(check(Ingress, digits), [])
+  assert.match(check(Ingress, digits, { ctx: off })[0]!, /^spec.defaultBackend.service.name: Invalid value: "1a": a DNS-1035 label must/)
+  assert.deepEqual(check(Ingress, digits, { old: digits, ctx: off }), [])
+})
 
 test('an ingress has a rule or a default backend', () => {
   assert.deepEqual(check(Ingress, withBackend(backend)), [])

@@ -2,6 +2,7 @@
 
 import { isValidIPForLegacyField, parseIPSloppy } from '../../lib/ip.ts'
 import {
+  isDNS1035Label,
   isDNS1123Subdomain,
   isValidPathSegmentName,
   isValidPortName,
@@ -103,8 +104,9 @@ export const Ingress = defineKind({
   status: IngressStatus,
   generation: true,
 
-  *validate({ metadata: { annotations = {} }, spec }, at, { old }) {
+  *validate({ metadata: { annotations = {} }, spec }, at, { old, gate }) {
     yield* validateIngressSpec(spec, at.spec)
+    if (!gate('RelaxedServiceNameValidation') && !(old && namesDigitsFirst(old.spec))) yield* validateServiceNames(spec, at.spec)
     const named = Object.hasOwn(annotations, CLASS_ANNOTATION) ? annotations[CLASS_ANNOTATION] : undefined
     if (old === undefined && named !== undefined && spec.ingressClassName !== undefined && named !== spec.ingressClassName)
       yield invalid(refTo(named, `annotations.${CLASS_ANNOTATION}`), 'must match `ingressClassName` when both are specified')
@@ -171,6 +173,25 @@ function* validateIngressSpec(spec: IngressSpec, at: Ref<IngressSpec>): Iterable
   }
   for (const [i, each] of tls.entries()) yield* validateTLS(each, at.tls[i]!)
   if (ingressClassName !== undefined) yield* invalidEach(at.ingressClassName, nameIsDNSSubdomain(ingressClassName))
+}
+
+/** The names of the services behind an Ingress, with their field paths. */
+function* servicesOf({ defaultBackend, rules = [] }: IngressSpec, at: Ref<IngressSpec>): Iterable<readonly [string, Ref<string>]> {
+  if (defaultBackend?.service) yield [defaultBackend.service.name, at.defaultBackend.service.name]
+  for (const [i, { http }] of rules.entries())
+    for (const [j, { backend }] of (http?.paths ?? []).entries())
+      if (backend.service) yield [backend.service.name, at.rules[i]!.http.paths[j]!.backend.service.name]
+}
+
+const faultsOf1035 = (name: string): string[] => (nameIsDNSLabel(name).length === 0 ? isDNS1035Label(name) : [])
+
+/** Names that begin with a digit were no names of services in earlier releases; any other fault is found with its backend. */
+function* validateServiceNames(spec: IngressSpec, at: Ref<IngressSpec>): Iterable<FieldError> {
+  for (const [name, here] of servicesOf(spec, at)) yield* invalidEach(here, faultsOf1035(name))
+}
+
+function namesDigitsFirst(spec: IngressSpec): boolean {
+  return Array.from(servicesOf(spec, refTo(spec)), ([name]) => faultsOf1035(name)).some(faults => faults.length > 0)
 }
 
 /** Rules for the addresses of the Ingress; stored addresses may stay as they are. */
