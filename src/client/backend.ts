@@ -27,8 +27,8 @@ export type WriteRequest = {
   readonly query: URLSearchParams
   readonly user: User
   readonly manager: string
-  /** An object is handed over as it is; patches are JSON texts. */
-  readonly body: { readonly mediaType: string; readonly bytes: Uint8Array; readonly object?: HandedOver }
+  /** An object or a patch is handed over as it is: `bytes` is empty. */
+  readonly body: { readonly mediaType: string; readonly bytes: Uint8Array; readonly object: HandedOver }
   /** Called before an update or an apply creates a missing object; throws when the user may not. */
   readonly authorizeCreate: () => Promise<void>
   /** Called right before something is stored; throws when it must not be any more. */

@@ -7,16 +7,15 @@
  *     await maps.create({ metadata: { namespace: 'default', name: 'b' }, data: { key: 'value' } })
  */
 
-import { parseJson, stringifyJson } from '../codec/json.ts'
+import { parseJson } from '../codec/json.ts'
 import { HandedOver } from '../lib/handed-over.ts'
-import type { Json } from '../lib/json-value.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { Kind, ObjectOf, Verb } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
 import type { ObjectRevision } from '../schema/object-revision.ts'
 import { keyOf, type Resource } from '../schema/resource.ts'
 import { StatusError } from '../schema/status-error.ts'
-import type { Backend, ListOptions, WriteRequest } from './backend.ts'
+import type { Backend, ListOptions } from './backend.ts'
 import type { Named } from './change.ts'
 import type { Identity } from './identity.ts'
 import type { AllHandler, ChangeHandler, IndexDefinition, Informer, Informers } from './informer.ts'
@@ -259,22 +258,18 @@ export class ResourceClient<O extends Envelope> {
     const about = { path: '', resource: { group, version, plural, subresource, namespace, name } }
     const authorize = async (asked: string) => backend.authorize(user, { verb: asked, ...about })
     await authorize(verb)
-    const sentBody: WriteRequest['body'] = isObjectType(mediaType)
-      ? { mediaType, bytes: NO_BYTES, object: new HandedOver(body) }
-      : { mediaType, bytes: Buffer.from(stringifyJson(body as Json)) }
+    const object = new HandedOver(body)
     // The next step takes a copy, which takes as long again.
-    if ((sentBody.object?.size ?? 0) > LARGE_BYTES) await yieldToOthers()
+    if (object.size > LARGE_BYTES) await yieldToOthers()
     const call = { verb, resource, namespace, name, subresource, query: new URLSearchParams(query) }
-    return new Written<O>(await backend.write({ ...call, user, manager, body: sentBody, authorizeCreate: () => authorize('create') }))
+    const handed = { mediaType, bytes: NO_BYTES, object }
+    return new Written<O>(await backend.write({ ...call, user, manager, body: handed, authorizeCreate: () => authorize('create') }))
   }
 }
 
 const NO_BYTES = new Uint8Array()
 /** A copy of an object of this size takes some milliseconds. */
 const LARGE_BYTES = 256 * 1024
-
-/** Whether a body is an object, not a patch. */
-const isObjectType = (mediaType: string): boolean => mediaType === 'application/json'
 
 type Sent = {
   readonly body: object

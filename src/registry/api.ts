@@ -30,7 +30,7 @@ export type Call = {
 export type Body = {
   readonly mediaType: string
   readonly bytes: Uint8Array
-  /** The object itself, where a component of this process wrote it: there are no bytes then. */
+  /** The object or patch itself, where a component of this process wrote it: there are no bytes then. */
   readonly object?: HandedOver
   /** The JSON that YAML and large protobuf bodies were converted to (`prepare-body.ts`). */
   readonly transcoded?: Exclude<Transcoded, { outcome: 'too-large' }> | PlainJson

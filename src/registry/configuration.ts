@@ -36,6 +36,7 @@ export type Configuration = { readonly applied: JsonObject; readonly strictError
 
 /** The configuration of an apply, in YAML, JSON or CBOR; nothing at all is an empty one. */
 export function readConfiguration(kind: Limited, body: Body): Configuration {
+  if (body.object) return { applied: body.object.take(), strictError: undefined }
   if (body.mediaType === APPLY_CBOR_PATCH) return { applied: readCborConfiguration(kind, body.bytes), strictError: undefined }
   const { value, strictError } = transcodedOf(kind, body, why => badRequest(`error encoding patch: ${why}`))
   if (value === null) return { applied: {}, strictError }

@@ -3,7 +3,7 @@ import { APPLY_CBOR_PATCH } from '../codec/cbor.ts'
 import type { ValueLimit } from '../codec/decoded-size.ts'
 import { JsonError, parseJson, stringifyJson } from '../codec/json.ts'
 import { goPrint, goQuote } from '../lib/go-text.ts'
-import { isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
+import { type Duplicate, isObject, type Json, type JsonObject, jsonTypeName } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
 import type { Step } from '../lib/step.ts'
 import { NumberRangeError, settleNumbers } from '../lib/written-number.ts'
@@ -46,9 +46,10 @@ export function* mergePatch(write: Write, body: Body): Step<void> {
 
 type Patched = PatchProblems & { readonly value: Json }
 
-function* patchValue(expected: Expected, { mediaType, bytes }: Body, stored: Json): Step<Patched> {
-  if (mediaType === JSON_PATCH) return yield* patchByOperations(expected, bytes, stored)
-  const { value: changes, duplicates } = parsePatch(bytes, valueLimitsOf(expected).decoded)
+function* patchValue(expected: Expected, body: Body, stored: Json): Step<Patched> {
+  const { mediaType } = body
+  if (mediaType === JSON_PATCH) return yield* patchByOperations(expected, body, stored)
+  const { value: changes, duplicates } = parsePatch(body, valueLimitsOf(expected).decoded)
   yield
   if (changes === null && mediaType === MERGE_PATCH) throw badRequest('Invalid JSON Patch')
   if (changes === null) return { value: stored, problems: [], shown: () => goPrint({}) }
@@ -68,8 +69,8 @@ function mergeStrategically({ type }: Expected, stored: Json, changes: JsonObjec
   throw merged.code === 400 ? badRequest(merged.message) : unprocessable()
 }
 
-function* patchByOperations(expected: Expected, bytes: Uint8Array, stored: Json): Step<Patched> {
-  const { value: document, duplicates } = parsePatch(bytes, operationsLimit(expected))
+function* patchByOperations(expected: Expected, body: Body, stored: Json): Step<Patched> {
+  const { value: document, duplicates } = parsePatch(body, operationsLimit(expected))
   yield
   const values = settled(document, { prefix: 'error decoding patch: ', into: 'Go struct field jsonPatchOp.value' })
   try {
@@ -107,7 +108,7 @@ function settled<V extends Json>(changes: V, { prefix, into }: { prefix: string;
 }
 
 /** A patch as JSON without the white space between its values. Throws for one that is no JSON. */
-export const patchText = (kind: Limited, { bytes }: Body): string => stringifyJson(parsePatch(bytes, operationsLimit(kind)).value)
+export const patchText = (kind: Limited, body: Body): string => stringifyJson(parsePatch(body, operationsLimit(kind)).value)
 
 /** As many operations as there may be hold more values than other bodies. */
 function operationsLimit(kind: Limited): ValueLimit {
@@ -117,7 +118,9 @@ function operationsLimit(kind: Limited): ValueLimit {
 /** An operation with its members. */
 const OPERATION_VALUES = 5
 
-function parsePatch(bytes: Uint8Array, limit: ValueLimit) {
+/** Each caller gets a value of its own, as the patched object is made of its parts. */
+function parsePatch({ bytes, object }: Body, limit: ValueLimit): { readonly value: Json; readonly duplicates: readonly Duplicate[] } {
+  if (object) return { value: object.take(), duplicates: [] }
   try {
     return parseJson(bytes, { numbers: 'written', limit })
   } catch (error) {

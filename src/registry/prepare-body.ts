@@ -16,7 +16,7 @@ import { valueLimitsOf } from './value-limits.ts'
 
 /** Whether the body can be decoded as it is. Without a transcoder, protobuf of any size is decoded on the main thread. */
 export function isPrepared({ body, deps }: Request): boolean {
-  if (!body) return true
+  if (!body || body.object) return true
   if (body.mediaType.endsWith('yaml')) return false
   return body.mediaType !== PROTOBUF || body.bytes.byteLength <= LIMITS.inlineProtobufBytes || !deps.transcoder
 }

@@ -5,6 +5,7 @@ import { Caches } from '../../src/cache/caches.ts'
 import type { HistoryLimits } from '../../src/cache/resource-cache.ts'
 import { itemBytes } from '../../src/codec/list-item.ts'
 import { parseObject } from '../../src/codec/stored-bytes.ts'
+import { HandedOver } from '../../src/lib/handed-over.ts'
 import type { Allocations } from '../../src/registry/allocations.ts'
 import type { Call, Registry, Result } from '../../src/registry/api.ts'
 import { createRegistry } from '../../src/registry/registry.ts'
@@ -35,6 +36,8 @@ export type Sending = {
   readonly namespace?: string
   readonly userAgent?: string
   readonly verb?: 'watch'
+  /** The body is handed over as the server's own components do, without a text. */
+  readonly isHandedOver?: boolean
   /** The API version of the request, for kinds with several. */
   readonly apiVersion?: string
 }
@@ -87,8 +90,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
   const send: Bench['send'] = async (request, body, sending = {}) => {
     const read = readCall(request, inVersion(resources, sending.apiVersion), sending.namespace ?? 'default')
     const call = sending.verb ? { ...read, verb: sending.verb } : read
-    const bytes = body === undefined ? undefined : Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-    const type = sending.type ?? (call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json')
+    const mediaType = sending.type ?? (call.verb === 'patch' ? 'application/merge-patch+json' : 'application/json')
     try {
       return answerOf(
         await registry.handle(
@@ -102,7 +104,7 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
             userAgent: sending.userAgent ?? 'test/1',
             signal: new AbortController().signal,
           },
-          bytes && { mediaType: type, bytes },
+          body === undefined ? undefined : { mediaType, ...contentOf(body, sending) },
         ),
       )
     } catch (error) {
@@ -116,6 +118,11 @@ export async function openBench(kinds: readonly Kind<any>[], more: BenchOptions 
   }
   return { registry, caches, store, send, close }
 }
+
+const contentOf = (body: unknown, { isHandedOver }: Sending) =>
+  isHandedOver
+    ? { bytes: new Uint8Array(), object: new HandedOver(body as object) }
+    : { bytes: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)) }
 
 const inVersion = (resources: readonly Resource[], apiVersion: string | undefined) =>
   apiVersion === undefined ? resources : resources.filter(r => r.apiVersion === apiVersion)
