@@ -18,76 +18,38 @@ import { minCountOf, type PodGroupTemplate, podGroupForJob, podGroupNameOf, work
 /** Names the template for the PodGroup of a job that has a controller. */
 const TEMPLATE_NAME = 'scheduling.k8s.io/group-template-name'
 
-export interface JobGroups {
-  /** Resolves to the group of the job's pods; undefined when they are scheduled as any others. */
-  groupOf(job: Job, pods: readonly Pod[]): Promise<PodGroup | undefined>
-}
+type Parts = { readonly workloads: ResourceClient<Workload>; readonly groups: ResourceClient<PodGroup>; readonly recorder: EventRecorder }
+/** The template of a PodGroup, and whether its Workload is the job's own. */
+type Origin = { readonly template: PodGroupTemplate; readonly isOwn: boolean }
 
 /** Undefined when the server does not have groups. */
 export function jobGroups({ client, recorder }: { readonly client: Client; readonly recorder: EventRecorder }): JobGroups | undefined {
   const [workloads, groups] = [client.find(Workload), client.find(PodGroup)]
-  if (!workloads || !groups) return undefined
+  return workloads && groups && new JobGroups({ workloads, groups, recorder })
+}
 
-  /** The objects of a job that its controller has made. One that was made just now may be found by its name alone. */
-  function ownedBy<O extends Workload | PodGroup>(objects: ResourceClient<O>, job: Job, name: string): O[] {
-    const found = [...objects.byIndex(OWNER_INDEX, job.metadata.uid ?? '')].filter(object => isControlledBy(object, job))
-    const named = found.length === 0 ? objects.get({ namespace: job.metadata.namespace ?? '', name }) : undefined
-    return named && isControlledBy(named, job) ? [named] : found
+export class JobGroups {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
   }
 
-  async function createWorkload(job: Job): Promise<Workload> {
-    const { name } = job.metadata
-    const draft = workloadForJob(job)
-    try {
-      const written = await workloads!.create(draft)
-      if (!written) throw new Error(`workloads.scheduling.k8s.io "${draft.metadata!.name}" already exists`)
-      recorder.event(job, 'Normal', 'WorkloadCreated', `Created Workload ${draft.metadata!.name} for Job ${name}`)
-      return written.object
-    } catch (error) {
-      recorder.event(job, 'Warning', 'FailedWorkloadCreate', `Failed to create Workload for Job ${name}: ${messageOf(error)}`)
-      throw error
-    }
-  }
-
-  async function createGroup(job: Job, workload: Workload, from: { template: PodGroupTemplate; isOwn: boolean }): Promise<PodGroup> {
-    const draft = podGroupForJob(job, workload, from)
-    const written = await groups!.create(draft)
-    if (!written) throw new Error(`podgroups.scheduling.k8s.io "${draft.metadata!.name}" already exists`)
-    recorder.event(job, 'Normal', 'PodGroupCreated', `Created PodGroup ${draft.metadata!.name} for Job ${job.metadata.name}`)
-    return written.object
-  }
-
-  /** The group of a job in a Workload; it is made if the job is new. Undefined if there are several, or none. */
-  async function groupIn(job: Job, workload: Workload, from: { template: PodGroupTemplate; isOwn: boolean; isNew: boolean }) {
-    const { name: workloadName = '' } = workload.metadata
-    const all = ownedBy(groups!, job, podGroupNameOf(workloadName, from.template.name))
-    const found = all.filter(({ spec }) => spec.workloadRef?.workloadName === workloadName)
-    if (found.length === 0 && from.isNew) return createGroup(job, workload, from)
-    return from.isOwn && found.length > 1 ? undefined : found[0]
-  }
-
-  async function setMinCount(group: PodGroup | undefined, minCount: number | undefined): Promise<void> {
-    const { gang } = group?.spec.schedulingPolicy ?? {}
-    if (!group || !gang || minCount === undefined || gang.minCount === minCount) return
-    await groups!.patch(group.metadata, { spec: { schedulingPolicy: { gang: { minCount } } } }, { type: 'strategic' })
-  }
-
-  /** The PodGroup of a job whose Workload belongs to its parent. */
-  async function delegatedGroup(job: Job, parent: OwnerReference, isNew: boolean): Promise<PodGroup | undefined> {
-    const workload = [...workloads!.list({ namespace: job.metadata.namespace ?? '' })].find(each => isMadeFor(each, parent))
-    const template = workload && templatesOf(workload).find(({ name }) => name === job.metadata.annotations?.[TEMPLATE_NAME])
-    if (!workload || !template) return undefined
-    const group = await groupIn(job, workload, { template, isOwn: false, isNew })
-    await setMinCount(group, template.schedulingPolicy.gang?.minCount)
-    return group
+  /** Resolves to the group of the job's pods; undefined when they are scheduled as any others. */
+  async groupOf(job: Job, pods: readonly Pod[]): Promise<PodGroup | undefined> {
+    if (job.spec.template.spec.schedulingGroup) return undefined
+    const parent = controllerOf(job)
+    const isNew = isNewJob(job, pods)
+    if (!parent) return this.#ownGroup(job, isNew)
+    return job.metadata.annotations?.[TEMPLATE_NAME] === undefined ? undefined : this.#delegatedGroup(job, parent, isNew)
   }
 
   /** The PodGroup of a job in a Workload of its own. */
-  async function ownGroup(job: Job, isNew: boolean): Promise<PodGroup | undefined> {
+  async #ownGroup(job: Job, isNew: boolean): Promise<PodGroup | undefined> {
     const itself = { apiVersion: 'batch/v1', kind: 'Job', name: job.metadata.name }
-    const found = ownedBy(workloads!, job, workloadNameOf(job)).filter(each => isMadeFor(each, itself))
+    const found = ownedBy(this.#parts.workloads, job, workloadNameOf(job)).filter(each => isMadeFor(each, itself))
     if (found.length > 1 || (found.length === 0 && !isNew)) return undefined
-    const workload = found[0] ?? (await createWorkload(job))
+    const workload = found[0] ?? (await this.#createWorkload(job))
     const templates = templatesOf(workload)
     const { namespace, name } = workload.metadata
     if (templates.length !== 1)
@@ -95,26 +57,70 @@ export function jobGroups({ client, recorder }: { readonly client: Client; reado
         `workload ${namespace}/${name} for job ${job.metadata.namespace}/${job.metadata.name} has ${templates.length} PodGroupTemplates, want exactly 1`,
       )
     const [template] = templates as [PodGroupTemplate]
-    const group = await groupIn(job, workload, { template, isOwn: true, isNew })
+    const group = await this.#groupIn(job, workload, { template, isOwn: true, isNew })
     const minCount = minCountOf(job)
     const { gang } = template.schedulingPolicy
     if (minCount !== undefined && gang && gang.minCount !== minCount) {
       const patch = { spec: { podGroupTemplates: [{ name: template.name, schedulingPolicy: { gang: { minCount } } }] } }
-      await workloads!.patch(workload.metadata, patch, { type: 'strategic' })
+      await this.#parts.workloads.patch(workload.metadata, patch, { type: 'strategic' })
     }
-    await setMinCount(group, minCount)
+    await this.#setMinCount(group, minCount)
     return group
   }
 
-  return {
-    async groupOf(job, pods) {
-      if (job.spec.template.spec.schedulingGroup) return undefined
-      const parent = controllerOf(job)
-      const isNew = isNewJob(job, pods)
-      if (!parent) return ownGroup(job, isNew)
-      return job.metadata.annotations?.[TEMPLATE_NAME] === undefined ? undefined : delegatedGroup(job, parent, isNew)
-    },
+  /** The PodGroup of a job whose Workload belongs to its parent. */
+  async #delegatedGroup(job: Job, parent: OwnerReference, isNew: boolean): Promise<PodGroup | undefined> {
+    const workload = [...this.#parts.workloads.list({ namespace: job.metadata.namespace ?? '' })].find(each => isMadeFor(each, parent))
+    const template = workload && templatesOf(workload).find(({ name }) => name === job.metadata.annotations?.[TEMPLATE_NAME])
+    if (!workload || !template) return undefined
+    const group = await this.#groupIn(job, workload, { template, isOwn: false, isNew })
+    await this.#setMinCount(group, template.schedulingPolicy.gang?.minCount)
+    return group
   }
+
+  /** The group of a job in a Workload; it is made if the job is new. Undefined if there are several, or none. */
+  async #groupIn(job: Job, workload: Workload, from: Origin & { readonly isNew: boolean }) {
+    const { name: workloadName = '' } = workload.metadata
+    const all = ownedBy(this.#parts.groups, job, podGroupNameOf(workloadName, from.template.name))
+    const found = all.filter(({ spec }) => spec.workloadRef?.workloadName === workloadName)
+    if (found.length === 0 && from.isNew) return this.#createGroup(job, workload, from)
+    return from.isOwn && found.length > 1 ? undefined : found[0]
+  }
+
+  async #createWorkload(job: Job): Promise<Workload> {
+    const { name } = job.metadata
+    const draft = workloadForJob(job)
+    try {
+      const written = await this.#parts.workloads.create(draft)
+      if (!written) throw new Error(`workloads.scheduling.k8s.io "${draft.metadata!.name}" already exists`)
+      this.#parts.recorder.event(job, 'Normal', 'WorkloadCreated', `Created Workload ${draft.metadata!.name} for Job ${name}`)
+      return written.object
+    } catch (error) {
+      this.#parts.recorder.event(job, 'Warning', 'FailedWorkloadCreate', `Failed to create Workload for Job ${name}: ${messageOf(error)}`)
+      throw error
+    }
+  }
+
+  async #createGroup(job: Job, workload: Workload, from: Origin): Promise<PodGroup> {
+    const draft = podGroupForJob(job, workload, from)
+    const written = await this.#parts.groups.create(draft)
+    if (!written) throw new Error(`podgroups.scheduling.k8s.io "${draft.metadata!.name}" already exists`)
+    this.#parts.recorder.event(job, 'Normal', 'PodGroupCreated', `Created PodGroup ${draft.metadata!.name} for Job ${job.metadata.name}`)
+    return written.object
+  }
+
+  async #setMinCount(group: PodGroup | undefined, minCount: number | undefined): Promise<void> {
+    const { gang } = group?.spec.schedulingPolicy ?? {}
+    if (!group || !gang || minCount === undefined || gang.minCount === minCount) return
+    await this.#parts.groups.patch(group.metadata, { spec: { schedulingPolicy: { gang: { minCount } } } }, { type: 'strategic' })
+  }
+}
+
+/** The objects of a job that its controller has made. One that was made just now may be found by its name alone. */
+function ownedBy<O extends Workload | PodGroup>(objects: ResourceClient<O>, job: Job, name: string): O[] {
+  const found = [...objects.byIndex(OWNER_INDEX, job.metadata.uid ?? '')].filter(object => isControlledBy(object, job))
+  const named = found.length === 0 ? objects.get({ namespace: job.metadata.namespace ?? '', name }) : undefined
+  return named && isControlledBy(named, job) ? [named] : found
 }
 
 /** Whether a job has never started: one that is older than the feature goes on without a group. */

@@ -2,14 +2,14 @@
 import { createPrivateKey } from 'node:crypto'
 import type { Reader } from '../../admission/reader.ts'
 import type { FindCore } from '../../authn/account-claims.ts'
-import { AccountTokens } from '../../authn/account-tokens.ts'
+import { AccountTokens, type AccountTokensParts } from '../../authn/account-tokens.ts'
 import { Authenticators, authenticatedUser } from '../../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../../authn/client-certificate.ts'
 import type { ExternalSigner } from '../../authn/external-signer.ts'
 import { signToken } from '../../authn/json-web-token.ts'
 import { OidcAuthenticator, type OidcSettings } from '../../authn/oidc.ts'
 import { RequestHeaderAuthenticator, type RequestHeaderSettings } from '../../authn/request-header.ts'
-import { BearerAuthenticator, TokenChain } from '../../authn/token.ts'
+import { BearerAuthenticator, type TokenAuthenticator, TokenChain } from '../../authn/token.ts'
 import { TokenFile } from '../../authn/token-file.ts'
 import { signingKey, type VerificationKey } from '../../authn/verification-keys.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
@@ -58,68 +58,16 @@ export type AuthenticationParts = {
 
 /** Creates the configured authenticators. */
 export async function openAuthentication(config: Config, parts: AuthenticationParts): Promise<Authentication> {
-  const { files, sharedKeys, reader, egress, gate, log, onLegacyUse, metrics, now, signal } = parts
+  const { reader, gate, log, onLegacyUse, metrics, now } = parts
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
-  const external = await externalSigner(config, { log, signal })
-  const made = external || files.signingKey ? undefined : loadTokenKey(config.store === 'memory' ? undefined : config.dataDir, sharedKeys)
-  const signing = external ? undefined : (files.signingKey ?? signingKey(createPrivateKey(made!.key)))
-  const keys = external?.published ?? [signing!, ...files.tokenKeys.filter(({ id }) => id !== signing!.id)]
+  const { sign, verification, keys, mostSeconds, saved } = await tokenKeys(config, parts)
   const find: FindCore = (plural, namespace, name) => reader.get({ group: '', version: 'v1', plural }, name, namespace)
-  const accounts = new AccountTokens({
-    issuers,
-    sign: claims => (external ? external.sign(claims) : signToken(claims, signing!)),
-    keys: external ?? { current: keys },
-    audiences,
-    find,
-    now,
-    newId: newUuid,
-    onLegacyUse,
-  })
-  const settings = oidcSettings(config)
-  const configured =
-    config.authenticationConfig === undefined
-      ? undefined
-      : (await import('./configured-tokens.ts')).configuredIssuers({
-          config,
-          audiences,
-          ownIssuers: issuers,
-          egress,
-          gate,
-          metrics,
-          log,
-          signal,
-        })
-  const tokens = new TokenChain([
-    ...(files.tokens ? [new TokenFile(files.tokens, audiences)] : []),
-    accounts,
-    ...(config.enableBootstrapTokenAuth
-      ? [
-          new (await import('../../authn/bootstrap-token.ts')).BootstrapTokens({
-            find: (namespace, name) => reader.get({ group: '', version: 'v1', plural: 'secrets' }, name, namespace),
-            audiences,
-            now,
-          }),
-        ]
-      : []),
-    ...(settings
-      ? [
-          new OidcAuthenticator({
-            settings,
-            audiences,
-            fetch: httpsFetch(files.oidcCa),
-            ...metrics.keySets.observerOf(settings.issuer, gate),
-            now,
-          }),
-        ]
-      : []),
-    ...(configured ? [configured.tokens] : []),
-    ...(config.authenticationTokenWebhookConfigFile === undefined
-      ? []
-      : [(await import('./configured-tokens.ts')).tokenWebhook({ config, audiences, dial: egress.controlplane, log, signal })]),
-  ])
+  const accounts = new AccountTokens({ issuers, sign, keys: verification, audiences, find, now, newId: newUuid, onLegacyUse })
+  const configured = await configuredIssuers(config, parts, { audiences, ownIssuers: issuers })
+  const tokens = new TokenChain(await tokenAuthenticators(config, parts, { accounts, audiences, configured: configured?.tokens }))
   const chain = [
-    ...(files.proxyCa === undefined ? [] : [new RequestHeaderAuthenticator(requestHeaderSettings(config), now)]),
+    ...(parts.files.proxyCa === undefined ? [] : [new RequestHeaderAuthenticator(requestHeaderSettings(config), now)]),
     new CertificateAuthenticator({
       now,
       find,
@@ -128,31 +76,105 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
     }),
     new BearerAuthenticator(tokens, audiences),
   ]
+  const authenticator = new Authenticators(chain, {
+    anonymous: (configured?.anonymous?.enabled ?? true) && isAnonymousAllowed(config, log),
+    anonymousPaths: configured?.anonymous?.paths,
+  })
+  const access = accessOf(config, { accounts, audiences, tokens, mostSeconds, reader })
+  return { authenticator, accounts, issuer: issuers[0]!, keys, saved, access }
+}
+
+type TokenKeys = {
+  readonly sign: AccountTokensParts['sign']
+  readonly verification: AccountTokensParts['keys']
+  /** Keys with which others can verify tokens. */
+  readonly keys: readonly VerificationKey[]
+  /** The longest life of a token that an external signer gives. */
+  readonly mostSeconds: number | undefined
+  readonly saved: Promise<void>
+}
+
+/** The key that signs tokens, of a file, an external signer or the server itself, and those that verify them. */
+async function tokenKeys(config: Config, { files, sharedKeys, log, signal }: AuthenticationParts): Promise<TokenKeys> {
+  const external = await externalSigner(config, { log, signal })
+  if (external) {
+    const { published: keys, mostSeconds } = external
+    return { sign: claims => external.sign(claims), verification: external, keys, mostSeconds, saved: Promise.resolve() }
+  }
+  const made = files.signingKey ? undefined : loadTokenKey(config.store === 'memory' ? undefined : config.dataDir, sharedKeys)
+  const signing = files.signingKey ?? signingKey(createPrivateKey(made!.key))
+  const keys = [signing, ...files.tokenKeys.filter(({ id }) => id !== signing.id)]
   return {
-    authenticator: new Authenticators(chain, {
-      anonymous: (configured?.anonymous?.enabled ?? true) && isAnonymousAllowed(config, log),
-      anonymousPaths: configured?.anonymous?.paths,
-    }),
-    accounts,
-    issuer: issuers[0]!,
+    sign: claims => signToken(claims, signing),
+    verification: { current: keys },
     keys,
+    mostSeconds: undefined,
     saved: made?.saved ?? Promise.resolve(),
-    access: {
-      audiences,
-      async authenticate(token, requestedAudiences, request): Promise<TokenFinding> {
-        const found = await tokens.authenticate(token, requestedAudiences.length === 0 ? audiences : requestedAudiences, request)
-        return found.outcome === 'user' ? { ...found, user: authenticatedUser(found.user) } : found
-      },
-      tokenLifetime: {
-        mostSeconds:
-          config.serviceAccountMaxTokenExpirationMs === 0
-            ? external?.mostSeconds
-            : Math.floor(config.serviceAccountMaxTokenExpirationMs / 1000),
-        isExtended: config.serviceAccountExtendTokenExpiration,
-      },
-      issueToken: claims => accounts.issue(claims),
-      find: (resource, namespace, name) => reader.get(resource, name, namespace),
+  }
+}
+
+/** The issuers of the authentication configuration, if there is one. */
+async function configuredIssuers(
+  config: Config,
+  { egress, gate, metrics, log, signal }: AuthenticationParts,
+  own: { readonly audiences: readonly string[]; readonly ownIssuers: readonly string[] },
+) {
+  if (config.authenticationConfig === undefined) return undefined
+  const { configuredIssuers } = await import('./configured-tokens.ts')
+  return configuredIssuers({ config, ...own, egress, gate, metrics, log, signal })
+}
+
+type TokenParts = {
+  readonly accounts: AccountTokens
+  readonly audiences: readonly string[]
+  readonly configured: TokenAuthenticator | undefined
+}
+
+/** The authenticators of bearer tokens, in the order in which they are asked. */
+async function tokenAuthenticators(
+  config: Config,
+  { files, reader, egress, gate, log, metrics, now, signal }: AuthenticationParts,
+  { accounts, audiences, configured }: TokenParts,
+): Promise<TokenAuthenticator[]> {
+  const authenticators: TokenAuthenticator[] = files.tokens ? [new TokenFile(files.tokens, audiences)] : []
+  authenticators.push(accounts)
+  if (config.enableBootstrapTokenAuth) {
+    const { BootstrapTokens } = await import('../../authn/bootstrap-token.ts')
+    const find = (namespace: string, name: string) => reader.get({ group: '', version: 'v1', plural: 'secrets' }, name, namespace)
+    authenticators.push(new BootstrapTokens({ find, audiences, now }))
+  }
+  const settings = oidcSettings(config)
+  if (settings) {
+    const observer = metrics.keySets.observerOf(settings.issuer, gate)
+    authenticators.push(new OidcAuthenticator({ settings, audiences, fetch: httpsFetch(files.oidcCa), ...observer, now }))
+  }
+  if (configured) authenticators.push(configured)
+  if (config.authenticationTokenWebhookConfigFile !== undefined) {
+    const { tokenWebhook } = await import('./configured-tokens.ts')
+    authenticators.push(tokenWebhook({ config, audiences, dial: egress.controlplane, log, signal }))
+  }
+  return authenticators
+}
+
+type AccessParts = Pick<TokenKeys, 'mostSeconds'> & {
+  readonly accounts: AccountTokens
+  readonly audiences: readonly string[]
+  readonly tokens: TokenChain
+  readonly reader: Reader
+}
+
+/** The part of authentication that kinds may use. */
+function accessOf(config: Config, { accounts, audiences, tokens, mostSeconds, reader }: AccessParts): Authentication['access'] {
+  const { serviceAccountMaxTokenExpirationMs: maxMs, serviceAccountExtendTokenExpiration: isExtended } = config
+  return {
+    audiences,
+    async authenticate(token, requestedAudiences, request): Promise<TokenFinding> {
+      const found = await tokens.authenticate(token, requestedAudiences.length === 0 ? audiences : requestedAudiences, request)
+      return found.outcome === 'user' ? { ...found, user: authenticatedUser(found.user) } : found
     },
+    tokenLifetime: { mostSeconds: maxMs === 0 ? mostSeconds : Math.floor(maxMs / 1000), isExtended },
+    issueToken: claims => accounts.issue(claims),
+    find: (resource, namespace, name) => reader.get(resource, name, namespace),
   }
 }
 
