@@ -33,6 +33,7 @@ import type { Registry } from '../../registry/api.ts'
 import type { Writers } from '../../registry/writers.ts'
 import type { Attributes } from '../../schema/access.ts'
 import type { AnyObject } from '../../schema/object-meta.ts'
+import type { Resource } from '../../schema/resource.ts'
 import { VERSION } from '../../version.ts'
 import type { Authentication } from '../access/authentication.ts'
 import { type Config, ConfigError } from '../config.ts'
@@ -43,8 +44,9 @@ import type { Data } from '../data/open-data.ts'
 import type { OwnFiles } from '../files/own-files.ts'
 import type { StartHooks } from '../start-hooks.ts'
 import { accessEndpoint } from './access-endpoint.ts'
-import type { MetricsTopic } from './all-processes.ts'
+import type { allProcesses, MetricsTopic } from './all-processes.ts'
 import { doctorEndpoint } from './doctor-endpoint.ts'
+import type { faultInjection } from './fault-injection.ts'
 import { watchFileDescriptors } from './file-descriptors.ts'
 import { followFlowControl } from './flow-configuration.ts'
 import { ConsoleOfServer } from './open-console.ts'
@@ -123,26 +125,77 @@ export type PortParts = {
 
 /** Opens the port. Throws ConfigError when that fails. */
 export async function openPort(context: ServerContext, parts: PortParts): Promise<Port> {
-  const { config, siblings, caches, catalog, gate, now, log, signal } = context
-  const { data, hooks, authentication, aggregated, surroundings, registry, files, pki, onClose } = parts
+  const { config, siblings, caches, catalog, gate, log, signal } = context
+  const { aggregated, files, pki, onClose, clock, auditor, authority } = parts
   const injection =
     parts.faults || config.enableFaultInjection ? (await import('./fault-injection.ts')).faultInjection(config, parts.faults) : undefined
-  let address = ''
-  let current = pki
-  const slowRequests = new SlowRequests()
-  const requestLog = parts.requestLog ?? new RequestLog(parts.clock)
-  if (config.testEndpoints) requestLog.recordAlways()
-  const openStreams = new OpenStreams()
-  const together = (topic: MetricsTopic, own: readonly Family[]) => all?.families(topic, own) ?? own
   const all = siblings && (await import('./all-processes.ts')).allProcesses(siblings)
+  const state = { address: '', pki }
+  const requestLog = parts.requestLog ?? new RequestLog(clock)
+  if (config.testEndpoints) requestLog.recordAlways()
+  const observed = { slowRequests: new SlowRequests(), requestLog, openStreams: new OpenStreams() }
   const health = new Health(healthChecks(context, parts), log, all?.results)
-  const endpoints: EndpointRule[] = [
+  const metricsNow = () => metrics.families()
+  const endpoints = ownEndpoints(context, parts, { ...observed, state, health, metrics: metricsNow, all, injection })
+  endpoints.push(ownApiEndpoint(() => endpoints))
+  if (config.profiling) endpoints.push(...(await import('../../http/observability/profile.ts')).profileEndpoints())
+  endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))
+  const flowControl = await openFlowControl(context, parts)
+  const descriptors = parts.listen ? undefined : watchFileDescriptors(log)
+  onClose(async () => descriptors?.stop())
+  const counted = () => [...flowControl.families(), ...(descriptors?.families() ?? []), ...serverFamilies(gate), handshakeErrors(listener)]
+  const metrics: Metrics = portMetrics(context, parts, { endpoints, waiting: () => flowControl.waiting, counted })
+  const served: Endpoints = new Endpoints(catalog, endpoints, aggregated)
+  all?.answer({ metrics, health, writers: parts.writers })
+  siblings?.onShare(share => flowControl.useShare(share))
+  const serveApi = createApi(context, parts, { ...observed, endpoints: served, metrics, flowControl, injection })
+  const { authenticator } = parts.authentication
+  const presented = () => listener.presented
+  const console = config.console ? new ConsoleOfServer({ serve: serveApi, authenticator, presented, clock, log }, siblings) : undefined
+  const own = console?.serve ?? serveApi
+  const serve = parts.front?.(own, { log, clock, auditor, authority, url: () => `https://${state.address}`, signal, onClose }) ?? own
+  const { host, port } = config
+  const source = siblings?.connections
+  const { listen: open = listen } = parts
+  const listener: Port = await open({ host, port, source, tls: tlsMaterial(files, pki, config), serve, log }).catch(explainFailure(config))
+  warnOfCiphers(context)
+  injection?.attach({ listener, caches, signal })
+  onClose(() => listener.drain(0))
+  onClose(async () => console?.close())
+  onClose(async () => flowControl[Symbol.dispose]())
+  state.address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
+  if (parts.keepsCertificates) renewCertificates(context, parts, { state, listener, onTrusted: () => console?.authoritiesChanged() })
+  return listener
+}
+
+/** The address of the port, empty until it is open, and the current certificates. */
+type PortState = { address: string; pki: Pki }
+/** Observers of requests. */
+type Observed = { readonly slowRequests: SlowRequests; readonly requestLog: RequestLog; readonly openStreams: OpenStreams }
+type Injection = ReturnType<typeof faultInjection> | undefined
+
+type EndpointParts = Observed & {
+  readonly state: PortState
+  readonly health: Health
+  readonly metrics: () => readonly Family[]
+  /** The other processes of the server, if it has several. */
+  readonly all: ReturnType<typeof allProcesses> | undefined
+  readonly injection: Injection
+}
+
+/** The endpoints that are no resources. */
+function ownEndpoints(context: ServerContext, parts: PortParts, own: EndpointParts): EndpointRule[] {
+  const { config, siblings, catalog, gate, now, signal } = context
+  const { data, authentication, aggregated, files } = parts
+  const { state, health, all, slowRequests, requestLog, openStreams } = own
+  const together = (topic: MetricsTopic, families: readonly Family[]) => all?.families(topic, families) ?? families
+  return [
     ...health.endpoints(),
     versionEndpoint(VERSION, context.releases),
-    metricsEndpoint('/metrics', () => together('metrics', metrics.families())),
+    metricsEndpoint('/metrics', () => together('metrics', own.metrics())),
     metricsEndpoint('/metrics/slis', () => together('slis', health.families())),
-    ...openIdEndpoints({ ...authentication, address: () => address }),
-    ...documentEndpoints({ catalog, serverAddress: () => address, now, aggregated, gate }),
+    ...openIdEndpoints({ ...authentication, address: () => state.address }),
+    ...documentEndpoints({ catalog, serverAddress: () => state.address, now, aggregated, gate }),
     writesEndpoint(parts.writers, all?.writes),
     ...requestsEndpoints({
       requests: requestLog,
@@ -154,105 +207,113 @@ export async function openPort(context: ServerContext, parts: PortParts): Promis
     }),
     accessEndpoint({ permittedBy: parts.permittedBy, config }),
     snapshotEndpoint({ source: data.store, holds: data.holds, isInEtcd: config.store === 'etcd', now }),
-    doctorEndpoint({ ...data, files, pki: () => current, slowRequests, groupDomain: config.groupDomain, now }),
-    ...(injection?.endpoints ?? []),
+    doctorEndpoint({ ...data, files, pki: () => state.pki, slowRequests, groupDomain: config.groupDomain, now }),
+    ...(own.injection?.endpoints ?? []),
     ...parts.endpoints,
-    ownApiEndpoint(() => endpoints),
-    ...(config.profiling ? (await import('../../http/observability/profile.ts')).profileEndpoints() : []),
   ]
-  endpoints.push(...ownPages(context, { flags: parts.flags, paths: () => served.paths() }))
+}
+
+/** Flow control, as the stored objects configure it. */
+async function openFlowControl(context: ServerContext, { hooks }: PortParts): Promise<FlowControl> {
+  const { config, caches, gate } = context
   const seats = config.maxRequestsInflight + config.maxMutatingRequestsInflight || Number.POSITIVE_INFINITY
-  const flowControl = new FlowControl({
-    seats,
-    waitMs: LIMITS.waitMs,
-    estimating: { gate, sizeOf: resource => caches.sizeOf(resource) },
-  })
+  const estimating = { gate, sizeOf: (resource: Resource) => caches.sizeOf(resource) }
+  const flowControl = new FlowControl({ seats, waitMs: LIMITS.waitMs, estimating })
   await hooks.track(['priority-and-fairness-config-consumer'], followFlowControl(flowControl, context))
-  const descriptors = parts.listen ? undefined : watchFileDescriptors(log)
-  onClose(async () => descriptors?.stop())
-  const metrics: Metrics = new Metrics({
+  return flowControl
+}
+
+type MetricsParts = {
+  readonly endpoints: readonly EndpointRule[]
+  readonly waiting: () => FlowControl['waiting']
+  /** Metrics of the port itself. */
+  readonly counted: () => readonly Family[]
+}
+
+/** The metrics of requests and of all parts of the server. */
+function portMetrics({ caches, catalog }: ServerContext, parts: PortParts, { endpoints, waiting, counted }: MetricsParts): Metrics {
+  const { data, auditor, tracer } = parts
+  return new Metrics({
     paths: endpoints.map(({ path }) => path),
-    waiting: () => flowControl.waiting,
+    waiting,
     components: () => [
       ...parts.counted(),
-      ...(parts.auditor?.families() ?? []),
-      ...(parts.tracer?.families() ?? []),
+      ...(auditor?.families() ?? []),
+      ...(tracer?.families() ?? []),
       ...data.observed.families(),
       ...(data.encryption?.families() ?? []),
       ...cacheFamilies(caches),
       ...caches.assertions.families(),
-      ...flowControl.families(),
-      ...(descriptors?.families() ?? []),
-      ...serverFamilies(gate),
-      {
-        name: 'apiserver_tls_handshake_errors_total',
-        type: 'counter',
-        help: 'TLS handshakes that failed.',
-        samples: [[{}, listener.handshakeErrors]],
-      },
+      ...counted(),
     ],
     *objects() {
       for (const resource of catalog.storedResources()) yield [resource, caches.of(resource).count]
     },
   })
-  const served: Endpoints = new Endpoints(catalog, endpoints, aggregated)
-  all?.answer({ metrics, health, writers: parts.writers })
-  siblings?.onShare(share => flowControl.useShare(share))
+}
+
+const handshakeErrors = ({ handshakeErrors: count }: Port): Family => ({
+  name: 'apiserver_tls_handshake_errors_total',
+  type: 'counter',
+  help: 'TLS handshakes that failed.',
+  samples: [[{}, count]],
+})
+
+type ApiParts = Observed & {
+  readonly endpoints: Endpoints
+  readonly metrics: Metrics
+  readonly flowControl: FlowControl
+  readonly injection: Injection
+}
+
+/** The handling of requests, over the registry with its faults. */
+function createApi(context: ServerContext, parts: PortParts, { injection, ...own }: ApiParts): Serve {
+  const { config, caches, catalog, gate, now, log } = context
+  const { registry, authentication, authorizer, auditor, tracer, aggregated, surroundings, namespace, freshness } = parts
   const disturbed = injection?.around(registry, () => caches.revision) ?? registry
-  const serveApi = createServe({
+  return createServe({
+    ...own,
     catalog,
     registry: parts.around?.(disturbed, () => caches.revision) ?? disturbed,
     surroundings: { ...surroundings, ...(injection && { disturb: injection.disturb }) },
     authenticator: authentication.authenticator,
-    authorizer: parts.authorizer,
-    auditor: parts.auditor,
-    tracer: parts.tracer,
+    authorizer,
+    auditor,
+    tracer,
     cors: config.corsAllowedOrigins.length > 0 ? new Cors(config.corsAllowedOrigins) : undefined,
-    endpoints: served,
     aggregated,
-    metrics,
-    slowRequests,
-    requestLog,
-    openStreams,
-    flowControl,
     log,
     groupDomain: config.groupDomain,
     gate,
-    namespace: parts.namespace,
+    namespace,
     now,
-    ...(parts.freshness && { freshness: parts.freshness }),
+    ...(freshness && { freshness }),
   })
-  const presented = () => listener.presented
-  const { clock } = parts
-  const { authenticator } = authentication
-  const console = config.console ? new ConsoleOfServer({ serve: serveApi, authenticator, presented, clock, log }, siblings) : undefined
-  const { auditor, authority } = parts
-  const own = console?.serve ?? serveApi
-  const serve = parts.front?.(own, { log, clock, auditor, authority, url: () => `https://${address}`, signal, onClose }) ?? own
-  const { host, port } = config
-  const source = siblings?.connections
-  const { listen: open = listen } = parts
-  const listener: Port = await open({ host, port, source, tls: tlsMaterial(files, pki, config), serve, log }).catch(explainFailure(config))
-  for (const suite of readTlsSettings({ minVersion: config.tlsMinVersion, cipherSuites: config.tlsCipherSuites }).insecure)
+}
+
+function warnOfCiphers({ config: { tlsMinVersion: minVersion, tlsCipherSuites: cipherSuites }, log }: ServerContext): void {
+  for (const suite of readTlsSettings({ minVersion, cipherSuites }).insecure)
     log.warn({ suite }, `Use of insecure cipher '${suite}' detected.`)
-  injection?.attach({ listener, caches, signal })
-  onClose(() => listener.drain(0))
-  onClose(async () => console?.close())
-  onClose(async () => flowControl[Symbol.dispose]())
-  address = `${reachableHost(listener.address.address, config)}:${listener.address.port}`
-  const { loadPki: load, onRenewal } = parts
-  const onTrusted = (trusted: Trusted) => {
-    parts.onTrusted(trusted)
-    console?.authoritiesChanged()
-  }
-  const onRenewed = (renewed: Pki) => {
-    current = renewed
-    parts.onRenewed(renewed)
-  }
-  if (!parts.keepsCertificates) return listener
-  const stop = keepTlsFresh(config, { pki, load, files, listener, onTrusted, onRenewal, onRenewed, url: `https://${address}`, log, clock })
-  onClose(async () => stop())
-  return listener
+}
+
+type RenewalParts = { readonly state: PortState; readonly listener: Port; readonly onTrusted: () => void }
+
+/** Renews certificates, and reads changed ones from files, until the server ends. */
+function renewCertificates({ config, log }: ServerContext, parts: PortParts, { state, listener, onTrusted }: RenewalParts): void {
+  const { pki, loadPki: load, files, onRenewal, clock } = parts
+  const url = `https://${state.address}`
+  const stop = keepTlsFresh(config, {
+    ...{ pki, load, files, listener, onRenewal, url, log, clock },
+    onTrusted(trusted) {
+      parts.onTrusted(trusted)
+      onTrusted()
+    },
+    onRenewed(renewed) {
+      state.pki = renewed
+      parts.onRenewed(renewed)
+    },
+  })
+  parts.onClose(async () => stop())
 }
 
 /** `/statusz` and `/flagz`. */
