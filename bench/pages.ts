@@ -148,6 +148,36 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
         ["p99 of another client's GET, alone and beside them", `${webhook.alone.toFixed(1)} and ${webhook.beside.toFixed(1)} ms`, ''],
       ],
     ),
+  workspaces: ({ count: of, fresh, copy, idleShare, deleteCpuMs, leftMB }) =>
+    table(
+      ['a workspace', 'processor time', 'memory', 'target'],
+      [
+        ['as a new server', ms(fresh.cpuMs), mb(fresh.mb), aim('< 20 ms, < 1 MB', fresh.cpuMs < 20 && fresh.mb < 1)],
+        ['as a copy of one with 50 objects', ms(copy.cpuMs), mb(copy.mb), ''],
+        [`idle, ${count(2 * of)} of them`, shareOfCore(idleShare), '', ''],
+        ['its deletion; what is left', ms(deleteCpuMs), `${leftMB.toFixed(2)} MB`, ''],
+      ],
+    ),
+  apis: ({ sets }) =>
+    table(
+      ['start', 'resources', 'until ready', 'processor time', 'resident memory'],
+      sets.map(({ set, resources, readyMs, cpuMs, mb: resident }) => [
+        `\`--api ${set}\``,
+        count(resources),
+        ms(readyMs),
+        ms(cpuMs),
+        mb(resident),
+      ]),
+    ),
+  executable: ({ node, executable, ratio }) =>
+    table(
+      ['start', 'until ready', 'processor time', 'resident memory'],
+      [
+        ['`node bin/keelson.js`', ms(node.readyMs), ms(node.cpuMs), mb(node.mb)],
+        ['the single executable', ms(executable.readyMs), ms(executable.cpuMs), mb(executable.mb)],
+        ['ratio, at most 1.2', aim(ratio.toFixed(2), ratio <= 1.2), '', ''],
+      ],
+    ),
   audit: ({ costs }) =>
     table(
       ['processor time of a request', 'protocol', 'without an audit', 'with an event of level Metadata', 'more', 'target'],
@@ -436,6 +466,9 @@ const BLOCKS: Readonly<Record<string, Block>> = {
   store: block('store'),
   growth: block('growth'),
   tests: block('tests'),
+  workspaces: block('workspaces'),
+  apis: block('apis'),
+  executable: block('executable'),
   workloads: block('workloads'),
   admission: block('admission'),
   audit: block('audit'),

@@ -10,14 +10,14 @@ import { removeFolders } from './servers.ts'
 const USAGE = `npm run bench -- [options]
 
   --all                every part; writes bench/figures.json and the pages that show it
-  --only PART,...      some parts: start, requests, plain, store, growth, tests, workloads, admission, audit, devices, etcd,
-                       processes, fairness, scale; prints only, unless --write is added
+  --only PART,...      some parts: start, requests, plain, store, growth, tests, workspaces, apis, workloads, admission, audit,
+                       devices, etcd, processes, fairness, scale; prints only, unless --write is added
   --write              keeps the figures of --only, as --all does
   --quick              short rounds; prints only
   --pages              measures nothing, writes the pages again
   --help               prints this
 
-Parts at scale take long, so they are measured only if --only names them: scheduler, dartboard, nodes, million, churn. Their options:
+Parts at scale take long, so they are measured only if --only names them: scheduler, dartboard, nodes, million, churn, executable. Their options:
 
   --size N             how many objects, nodes or writes
   --workload TEXT      which workloads of the scheduler

@@ -22,8 +22,10 @@ import { HTTP2 } from './raw-http2.ts'
 import { type Scale, scale } from './scale.ts'
 import { type SchedulerFigure, schedulerFigures } from './scheduler.ts'
 import { bareStore, newFolder, PLAIN_ENVIRONMENT, residentMB, startBare, startBareWrites, startKeelson } from './servers.ts'
+import { type ApiFigure, apiSets, type ExecutableFigures, executable } from './starts.ts'
 import { type Took, testLibrary } from './test-library.ts'
 import { workloads } from './workloads.ts'
+import { type WorkspaceFigures, workspaces } from './workspaces.ts'
 
 export type StartFigures = {
   readonly readyMs: number
@@ -59,6 +61,8 @@ export type Measurements = {
   readonly store: { readonly creates: readonly StoreFigure[] }
   readonly growth: { readonly sizes: readonly GrowthFigure[] }
   readonly tests: { readonly took: readonly TestFigure[]; readonly mbEach: number }
+  readonly workspaces: WorkspaceFigures
+  readonly apis: { readonly sets: readonly ApiFigure[] }
   readonly workloads: WorkloadFigures
   readonly admission: AdmissionFigures
   readonly audit: { readonly costs: readonly AuditFigure[] }
@@ -72,6 +76,7 @@ export type Measurements = {
   readonly nodes: NodesFigures
   readonly million: { readonly sizes: readonly MillionFigure[] }
   readonly churn: ChurnFigures
+  readonly executable: ExecutableFigures
 }
 
 /** Choices for the parts at scale: how many objects, nodes or writes; which workloads; and the programs to compare with. */
@@ -81,7 +86,7 @@ export type Sections = {
 }
 
 /** Parts that take long: they are measured when they are named. */
-export const AT_SCALE: readonly (keyof Measurements)[] = ['scheduler', 'dartboard', 'nodes', 'million', 'churn']
+export const AT_SCALE: readonly (keyof Measurements)[] = ['scheduler', 'dartboard', 'nodes', 'million', 'churn', 'executable']
 
 /** In the order in which they are measured. A part that cannot be measured on this machine has no figures. */
 export const SECTIONS: Sections = {
@@ -91,6 +96,8 @@ export const SECTIONS: Sections = {
   store,
   growth,
   tests,
+  workspaces,
+  apis: apiSets,
   workloads: workload,
   admission: quick => admission({ quick }),
   audit: async quick => ({ costs: await audit(quick) }),
@@ -104,6 +111,7 @@ export const SECTIONS: Sections = {
   nodes: (quick, { size }) => manyNodes(quick, size),
   million: async (quick, { size }) => ({ sizes: await million(quick, size) }),
   churn: (quick, { size }) => churn(quick, size),
+  executable,
 }
 
 async function starts(quick: boolean): Promise<StartFigures> {

@@ -21,11 +21,17 @@ const { NODE_EXTRA_CA_CERTS: _, ...others } = process.env
 /** Without the authorities that this machine may add to Node's: every start of Node would read them first. */
 export const PLAIN_ENVIRONMENT = others
 
+export const NODE_COMMAND = [process.execPath, 'bin/keelson.js']
+
 /** Starts the built command on a new data directory and waits for its ready line. */
-export async function startKeelson(dir = newFolder(), more: readonly string[] = []): Promise<Running> {
+export async function startKeelson(
+  dir = newFolder(),
+  more: readonly string[] = [],
+  [program, ...first]: readonly string[] = NODE_COMMAND,
+): Promise<Running> {
   const began = performance.now()
-  const args = ['bin/keelson.js', 'serve', '--data-dir', dir, '--secure-port', '0', ...more]
-  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: PLAIN_ENVIRONMENT })
+  const args = [...first, 'serve', '--data-dir', dir, '--secure-port', '0', ...more]
+  const child = spawn(program!, args, { stdio: ['ignore', 'pipe', 'inherit'], env: PLAIN_ENVIRONMENT })
   const line = await firstLine(child)
   const readyMs = performance.now() - began
   const kubeconfig = readFileSync(join(dir, 'admin.kubeconfig'), 'utf8')
