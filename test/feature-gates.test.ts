@@ -52,8 +52,7 @@ const UNTESTED = new Set(
   AllowParsingUserUIDFromCertAuth APIServerWebhookAuthenticationToken ClearingNominatedNodeNameAfterBinding
   DeploymentReplicaSetTerminatingReplicas DRADeviceBindingConditions DRAFractionalCapacityRange DRAPartitionableDevices
   DRAResourceClaimDeviceStatus KubeletEnsureSecretPulledImages KubeletInUserNamespace KubeletServiceAccountTokenForCredentialProviders
-  PersistentVolumeClaimUnusedSinceTime PodTopologyLabelsAdmission ReduceDefaultCrashLoopBackOffDecay ServiceAccountNodeAudienceRestriction
-  TaintTolerationComparisonOperators
+  PersistentVolumeClaimUnusedSinceTime PodTopologyLabelsAdmission ServiceAccountNodeAudienceRestriction
 `
     .trim()
     .split(/\s+/),

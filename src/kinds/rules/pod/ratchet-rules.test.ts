@@ -93,6 +93,8 @@ test('features that are off show in the options', () => {
   const off = gatedPodOptions(() => false)
   assert.equal(off.restartRules, false)
   assert.equal(off.onlyRecursiveSELinuxChange, true)
+  assert.equal(off.numericTolerations, false)
+  assert.equal(gatedPodOptions(name => name === 'TaintTolerationComparisonOperators').numericTolerations, true)
 })
 const ON = new Set([
   'PodLevelResources',
