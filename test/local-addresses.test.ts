@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, serverOfFile } from './kit.ts'
 import { configure, make } from './kits/admission-objects.ts'
+import { APISERVICES, apiService, availability, FLUNDERS, GROUP, startAggregatedApi, VERSION } from './kits/aggregated-api.ts'
 import { grpcServer } from './kits/grpc-server.ts'
 import { SpdyClient, upgradeToSpdy } from './kits/spdy-client.ts'
 import { deny, webhook } from './kits/webhooks.ts'
@@ -147,6 +148,62 @@ test('webhooks with a Service reach the process that the Service, or its pod, st
   assert.match(await denied(), /no endpoints available for service "hook"/)
   await readyPod('hook', annotations)
   await eventually('the webhook behind the pod', async () => ((await denied()) === refusal ? true : undefined))
+})
+
+test('conversion webhooks and aggregated APIs reach the process that their Service stands for', patient, async t => {
+  const converting = await webhook(
+    t,
+    ({ request }, response) => {
+      const convertedObjects = request.objects.map((object: object) => ({
+        ...object,
+        apiVersion: request.desiredAPIVersion,
+        told: 'converted',
+      }))
+      const answer = { uid: request.uid, result: { status: 'Success' }, convertedObjects }
+      response.setHeader('content-type', 'application/json')
+      response.end(JSON.stringify({ apiVersion: 'apiextensions.k8s.io/v1', kind: 'ConversionReview', response: answer }))
+    },
+    { names: ['converter.default.svc'] },
+  )
+  const service = (name: string, port: number) =>
+    make(server, `${DEFAULT}/services`, {
+      metadata: { name, annotations: { 'sim.keelson.dev/address': '127.0.0.1', 'sim.keelson.dev/ports': `443=${port}` } },
+      spec: { ports: [{ port: 443 }] },
+    })
+  await service('converter', converting.port)
+  const schema = { openAPIV3Schema: { type: 'object', properties: { told: { type: 'string' } } } }
+  const clientConfig = { service: { namespace: 'default', name: 'converter' }, caBundle: converting.clientConfig.caBundle }
+  await make(server, '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    metadata: { name: 'turns.example.com' },
+    spec: {
+      group: 'example.com',
+      scope: 'Namespaced',
+      names: { plural: 'turns', kind: 'Turn' },
+      versions: ['v1', 'v2'].map(name => ({ name, served: true, storage: name === 'v1', schema })),
+      conversion: { strategy: 'Webhook', webhook: { clientConfig, conversionReviewVersions: ['v1'] } },
+    },
+  })
+  const turns = (version: string) => `/apis/example.com/${version}/namespaces/default/turns`
+  await eventually('the definition', async () => ((await ask(server, turns('v1'))).status === 200 ? true : undefined))
+  await make(server, turns('v1'), { apiVersion: 'example.com/v1', kind: 'Turn', metadata: { name: 'a' } })
+  assert.equal((await ask(server, `${turns('v2')}/a`)).json.told, 'converted')
+
+  const api = await startAggregatedApi(t)
+  await service('wardle', api.port)
+  await make(server, APISERVICES, apiService())
+  await availability(server, 'Passed')
+  await make(server, FLUNDERS, { kind: 'Flunder', apiVersion: `${GROUP}/${VERSION}`, metadata: { name: 'first' } })
+  assert.equal((await ask(server, `${FLUNDERS}/first`)).json.metadata.name, 'first')
+})
+
+test('the ports of a Service lead to those that its annotation names', patient, async t => {
+  const port = await program(t)
+  await make(server, `${DEFAULT}/services`, {
+    metadata: { name: 'mapped', annotations: { 'sim.keelson.dev/address': '127.0.0.1:1', 'sim.keelson.dev/ports': `80=${port}` } },
+    spec: { ports: ['a', 'b'].map((name, i) => ({ name, port: 80 + i })) },
+  })
+  assert.equal((await ask(server, `${DEFAULT}/services/mapped:a/proxy/x`)).text, 'GET /x')
+  assert.equal((await ask(server, `${DEFAULT}/services/mapped:b/proxy/x`)).status, 503)
 })
 
 test('an address leads nowhere but to this machine, and never to the server itself', patient, async () => {

@@ -35,7 +35,7 @@ export const availabilityController = (registrations: Registrations): Controller
       }
       const look = async (registration: Registration): Promise<Finding> => {
         const { spec } = registration.backend
-        const found = findingAbout(spec, client.find(Service)?.get(spec)?.spec, client.find(EndpointSlice) ? slicesOf(client, spec) : [])
+        const found = findingAbout(spec, client.find(Service)?.get(spec), client.find(EndpointSlice) ? slicesOf(client, spec) : [])
         return found ?? (await ask(registration.backend, registration.path, signal))
       }
       return {

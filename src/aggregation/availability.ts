@@ -1,6 +1,7 @@
 /** Whether the server of an APIService is available, as far as objects tell, and the condition Available. */
 
 import type { Slice } from '../controllers/endpointslice/service-endpoints.ts'
+import { standInOf } from '../nodes/connect/stand-in.ts'
 import { conditionOf, isSameCondition, transitionTime, withCondition } from '../schema/conditions.ts'
 import type { ServiceReference } from './endpoint.ts'
 
@@ -10,19 +11,25 @@ export const PASSED: Finding = { status: 'True', reason: 'Passed', message: 'all
 export const LOCAL: Finding = { status: 'True', reason: 'Local', message: 'Local APIServices are always available' }
 export const failedCheck = (message: string): Finding => unavailable('FailedDiscoveryCheck', message)
 
-type ServiceSpec = { readonly type?: string; readonly ports?: readonly { readonly port: number; readonly name?: string }[] }
+type AnnotatedService = {
+  readonly metadata: { readonly annotations?: Readonly<Record<string, string>> | undefined }
+  readonly spec: { readonly type?: string; readonly ports?: readonly { readonly port: number; readonly name?: string }[] }
+}
 
 /** The problem with the Service or its endpoints; undefined when a request to its server makes sense. */
 export function findingAbout(
   { namespace, name, port }: ServiceReference,
-  service: ServiceSpec | undefined,
+  service: AnnotatedService | undefined,
   slices: readonly Slice[],
 ): Finding | undefined {
   const named = `service/${name} in ${JSON.stringify(namespace)}`
   if (!service) return unavailable('ServiceNotFound', `${named} is not present`)
-  if ((service.type ?? 'ClusterIP') !== 'ClusterIP') return undefined
-  const served = service.ports?.find(each => each.port === port)
+  const { metadata, spec } = service
+  if ((spec.type ?? 'ClusterIP') !== 'ClusterIP') return undefined
+  const served = spec.ports?.find(each => each.port === port)
   if (!served) return unavailable('ServicePortError', `${named} is not listening on port ${port}`)
+  // A Service that stands for a process needs no endpoints.
+  if (standInOf(metadata, port)) return undefined
   if (slices.length === 0) return unavailable('EndpointsNotFound', `cannot find endpointslices for ${named}`)
   const portName = served.name ?? ''
   if (slices.some(slice => hasReady(slice, portName))) return undefined
