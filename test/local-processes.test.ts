@@ -7,6 +7,7 @@ import { test } from 'node:test'
 import { WebSocket } from 'ws'
 import { anonymous, ask, eventually, patient, ROOT, serverOfFile, temporaryDirectory } from './kit.ts'
 import { make } from './kits/admission-objects.ts'
+import { SpdyClient, upgradeToSpdy } from './kits/spdy-client.ts'
 
 const PROGRAM = join(ROOT, 'test/kits/local-program.mjs')
 const IMAGE = `example.com/program='${process.execPath}' '${PROGRAM}'`
@@ -194,6 +195,36 @@ test('probes reach the process; a failing one makes it unready, or restarts it',
   await stateOf('serves', each => !each.ready)
   await ask(server, `${PODS}/serves`, { method: 'DELETE' })
   await eventually('the end of the pod', async () => ((await ask(server, `${PODS}/serves`)).status === 404 ? true : undefined))
+})
+
+test('a gRPC probe and a forwarded port reach the process', patient, async t => {
+  const [port, web] = [await freePort(), await freePort()]
+  await make(server, `${DEFAULT}/configmaps`, { metadata: { name: 'grpc-health' }, data: { state: 'ill' } })
+  const readinessProbe = { grpc: { port }, periodSeconds: 1, failureThreshold: 1 }
+  const volumeMounts = [{ name: 'health', mountPath: '/health' }]
+  await local('grpc', ['health', String(port), '/health/state'], {
+    container: { readinessProbe, volumeMounts },
+    spec: { volumes: [{ name: 'health', configMap: { name: 'grpc-health' } }] },
+  })
+  await local('forwarded', ['serve', String(web)])
+  await logged('forwarded', 'listening')
+  const upgraded = await upgradeToSpdy(server, `${PODS}/forwarded/portforward`, ['portforward.k8s.io'])
+  assert.ok('socket' in upgraded)
+  t.after(() => upgraded.socket.destroy())
+  const client = new SpdyClient(upgraded.socket)
+  const headers = { port: String(web), requestid: '0' }
+  await client.open({ ...headers, streamtype: 'error' })
+  const data = await client.open({ ...headers, streamtype: 'data' })
+  client.send(data, 'GET /forwarded HTTP/1.0\r\n\r\n')
+  await eventually('the answer', () => (client.received.get(data)?.endsWith('\r\n\r\nGET /forwarded') ? true : undefined))
+  await eventually('a failure', async () =>
+    (await eventsOf('grpc', 'Unhealthy')).includes('Readiness probe failed: service unhealthy (responded with "NOT_SERVING")')
+      ? true
+      : undefined,
+  )
+  await ask(server, `${DEFAULT}/configmaps/grpc-health`, { method: 'PATCH', headers: MERGE, body: { data: { state: 'ok' } } })
+  await stateOf('grpc', each => each.ready)
+  for (const name of ['grpc', 'forwarded']) await ask(server, `${PODS}/${name}?gracePeriodSeconds=0`, { method: 'DELETE' })
 })
 
 test('a liveness probe that fails ends the process with a signal, and it is started again', patient, async () => {

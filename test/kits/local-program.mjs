@@ -1,6 +1,7 @@
 // A program that containers run as a local process: it tells what it was given, and listens if it is asked to.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { createServer as createHttp2Server } from 'node:http2'
 
 const [action, ...args] = process.argv.slice(2)
 const read = path => readFileSync(path, 'utf8')
@@ -30,6 +31,18 @@ const ACTIONS = {
       console.log('got SIGTERM')
       process.exit(7)
     })
+  },
+  /** Answers health checks of gRPC: it serves if a file says ok. */
+  health() {
+    const [port, file] = args
+    const server = createHttp2Server()
+    server.on('stream', stream => {
+      stream.resume()
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }))
+      stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true })
+      stream.end(Buffer.from([0, 0, 0, 0, 2, 8, read(file).trim() === 'ok' ? 1 : 2]))
+    })
+    server.listen(Number(port), '127.0.0.1', () => console.log('listening'))
   },
   /** Does not end by itself, nor by SIGTERM. */
   stay() {
