@@ -114,6 +114,83 @@ test('input, its end, and the size of a terminal arrive; files that a command wr
   assert.equal(JSON.parse(shell.channels.get(3)!).details.causes[0].message, '4')
 })
 
+/** The output of a command in a pod, and its errors after it. */
+async function outputOf(pod: string, script: string): Promise<string> {
+  const { channels, ended } = await talk(
+    server,
+    `${PODS}/${pod}/exec?${query(['sh', '-c', script], ['stdout', 'stderr'])}`,
+    'v5.channel.k8s.io',
+  )
+  await ended
+  return (channels.get(1) ?? '') + (channels.get(2) ?? '')
+}
+
+test('a container has the files that a kubelet, the kernel and its node provide', patient, async () => {
+  const body = { metadata: { name: 'bytes' }, binaryData: { dump: Buffer.from('decafebad0feff', 'hex').toString('base64') } }
+  assert.equal((await ask(server, '/api/v1/namespaces/default/configmaps', { method: 'POST', body })).status, 201)
+  const mounts = [
+    { name: 'room', mountPath: '/part', subPathExpr: 'a/$(PART)' },
+    { name: 'room', mountPath: '/whole' },
+    { name: 'node-hosts', mountPath: '/etc/hosts-of-node' },
+    { name: 'bytes', mountPath: '/bytes' },
+  ]
+  const volumes = [
+    { name: 'room', emptyDir: {} },
+    { name: 'node-hosts', hostPath: { path: '/etc/hosts', type: 'FileOrCreate' } },
+    { name: 'bytes', configMap: { name: 'bytes' } },
+  ]
+  const resources = { requests: { cpu: '250m', memory: '32Mi' }, limits: { cpu: '1500m', memory: '64Mi' } }
+  const env = [{ name: 'PART', value: 'b' }]
+  await runningPod('files', { ...sh('sleep 3600'), volumeMounts: mounts, resources, env }, { volumes })
+  for (const [path, value] of Object.entries({ 'cpu.max': '150000 100000', 'cpu.weight': '10', 'memory.max': '67108864' }))
+    assert.equal(await outputOf('files', `head -n 1 /sys/fs/cgroup/${path}`), `${value}\n`)
+  assert.match(await outputOf('files', 'mount -t cgroup2'), /^cgroup on \/sys\/fs\/cgroup type cgroup2 /)
+  assert.equal(await outputOf('files', 'touch /whole/a/b/log'), '')
+  assert.equal(await outputOf('files', 'test -f /part/log && echo there; ls /part'), 'there\nlog\n')
+  const dumped = '00000000  de ca fe ba d0 fe ff                              |.......|\n00000007\n3sr+utD+/w==\n'
+  assert.equal(await outputOf('files', 'hexdump -C /bytes/dump; base64 /bytes/dump'), dumped)
+  const own = await outputOf('files', 'cat /etc/hosts')
+  const ofNode = await outputOf('files', 'cat /etc/hosts-of-node')
+  assert.match(own, /^# Kubernetes-managed hosts file\.\n[\s\S]*\tfiles\n$/)
+  assert.match(ofNode, /^127\.0\.0\.1\tlocalhost\n[\s\S]*\tsimulated-1\n$/)
+  await runningPod('host-network', sh('sleep 3600'), { hostNetwork: true })
+  assert.equal(await outputOf('host-network', 'cat /etc/hosts'), `# Kubernetes-managed hosts file (host network).\n${ofNode}`)
+})
+
+test('a command reads the token of its pod, which is bound to the pod and ends with it', patient, async () => {
+  await runningPod('holder', sh('sleep 3600'))
+  const token = await outputOf('holder', 'cat /var/run/secrets/kubernetes.io/serviceaccount/token')
+  const review = async () => {
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenReview', spec: { token } }
+    return (await ask(server, '/apis/authentication.k8s.io/v1/tokenreviews', { method: 'POST', body })).json.status
+  }
+  const { uid } = (await ask(server, `${PODS}/holder`)).json.metadata
+  const { authenticated, user } = await review()
+  assert.deepEqual([authenticated, user.username], [true, 'system:serviceaccount:default:default'])
+  assert.deepEqual(user.extra['authentication.kubernetes.io/pod-uid'], [uid])
+  assert.equal(await outputOf('holder', 'cat /var/run/secrets/kubernetes.io/serviceaccount/token'), token)
+  await ask(server, `${PODS}/holder?gracePeriodSeconds=0`, { method: 'DELETE' })
+  await eventually('the end of the token', async () => ((await review()).authenticated ? undefined : true))
+})
+
+test('files that a container leaves in a directory of its node are there for pods that start later', patient, async () => {
+  const ended = async (name: string, path: string) => {
+    const container = { name: 'c', image: 'busybox', ...sh('[ -f /data/x ] && exit 0; touch /data/x; exit 3') }
+    const volumes = [{ name: 'data', hostPath: { path, type: 'DirectoryOrCreate' } }]
+    const containers = [{ ...container, volumeMounts: [{ name: 'data', mountPath: '/data' }] }]
+    const spec = { nodeName: 'simulated-1', restartPolicy: 'Never', containers, volumes }
+    assert.equal((await ask(server, PODS, { method: 'POST', body: { metadata: { name }, spec } })).status, 201)
+    return eventually(`the end of ${name}`, async () => {
+      const [status] = (await ask(server, `${PODS}/${name}`)).json.status?.containerStatuses ?? []
+      return status?.state.terminated?.exitCode as number | undefined
+    })
+  }
+  assert.deepEqual(
+    [await ended('leaves-1', '/tmp/one'), await ended('leaves-2', '/tmp/one'), await ended('leaves-3', '/tmp/two')],
+    [3, 0, 3],
+  )
+})
+
 test('exec over SPDY: streams, input, exit codes, pings', patient, async () => {
   await runningPod('spdy', sh('sleep 3600'))
   for (const protocol of ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.channel.k8s.io', 'channel.k8s.io']) {
@@ -201,7 +278,7 @@ test('a forwarded port of a simulated pod says that nothing listens', patient, a
 })
 
 for (const webSockets of ['true', 'false'])
-  testWith('kubectl', `kubectl with WebSockets ${webSockets}: exec, cp and attach`, patient, async (t, kubectl) => {
+  testWith('kubectl', `kubectl with WebSockets ${webSockets}: exec, cp and debug`, patient, async (t, kubectl) => {
     const name = `kubectl-${webSockets}`
     await runningPod(name, sh('echo started; sleep 3600'))
     const folder = temporaryDirectory(t)
@@ -216,4 +293,23 @@ for (const webSockets of ['true', 'false'])
     assert.equal((await ask(['cp', join(folder, 'sent'), `${name}:/tmp/there`])).code, 0)
     assert.equal((await ask(['cp', `${name}:/tmp/there`, join(folder, 'back')])).code, 0)
     assert.equal(readFileSync(join(folder, 'back'), 'utf8'), 'some text\n')
+    const debugged = await ask(
+      ['debug', name, '--image=busybox', '-c', 'debugger', '-i', '--quiet', '--', 'sh'],
+      'hostname; cat /tmp/there\nexit 6\n',
+    )
+    assert.match(debugged.stdout, new RegExp(`^${name}\n`), debugged.stderr)
+    const copied = await ask([
+      'debug',
+      name,
+      '--image=busybox',
+      `--copy-to=${name}-copy`,
+      '-c',
+      'second',
+      '--',
+      'sh',
+      '-c',
+      'echo copy; sleep 3600',
+    ])
+    assert.equal(copied.code, 0, copied.stderr)
+    await eventually('the copy', async () => ((await ask(['logs', `${name}-copy`, '-c', 'second'])).stdout === 'copy\n' ? true : undefined))
   })

@@ -4,10 +4,10 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { CommandEnd, CommandStreams, RequestedStreams, Session } from '../../registry/session.ts'
-import type { ExecResult } from '../container/shell.ts'
 import { CANNOT_EXECUTE } from '../container/shell-commands.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
 import { isShell } from '../script/command.ts'
+import type { Executed } from '../script/command-job.ts'
 import type { CommandRuns, PodToRun } from '../script/command-runs.ts'
 import { statusOf } from './logs.ts'
 import { type Line, plainLines, typedLines } from './terminal.ts'
@@ -132,20 +132,21 @@ class Execution {
     this.#parts = parts
   }
 
-  async run(command: readonly string[], stdin: string): Promise<ExecResult | 'input'> {
+  async run(command: readonly string[], stdin: string): Promise<Executed | 'input'> {
     const { runs, to, container, run, now } = this.#parts
     const { pod } = to
-    const of = { pod, container, run }
+    const uid = pod.metadata.uid ?? ''
     const result = await runs.execute(to, container, {
       command,
       stdin,
       variables: this.#variables,
-      files: runs.files.seenBy(of),
+      run,
+      changed: runs.files.seenBy(uid, run),
       elapsedMs: elapsedIn(pod, now()),
     })
     if (result === 'input') return result
     this.#variables = result.variables
-    if (runs.files.change(of, result.files)) return result
+    if (runs.files.change(uid, result.changed)) return result
     return { ...result, exitCode: 1, outputs: [...result.outputs, { isError: true, text: 'sh: write error: No space left on device\n' }] }
   }
 }
@@ -163,7 +164,7 @@ function elapsedIn(pod: Pod, now: number): Map<string, number> {
 }
 
 /** At a terminal, lines end with a carriage return, too, and errors are shown among the rest. */
-async function show({ outputs }: ExecResult, { stdout, stderr }: CommandStreams, { tty }: RequestedStreams): Promise<void> {
+async function show({ outputs }: Executed, { stdout, stderr }: CommandStreams, { tty }: RequestedStreams): Promise<void> {
   for (const { isError, text } of outputs) await written(isError && !tty ? stderr : stdout, tty ? text.replaceAll('\n', '\r\n') : text)
 }
 

@@ -2,42 +2,35 @@
  * Files of simulated containers that clients' commands have changed. Those in an emptyDir belong to the pod and all others to a run of
  * a container. They are kept in memory, the most recently changed pods first; a server that starts again has none of them.
  */
-import type { Pod } from '../../kinds/core/pod/pod.ts'
-import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { pathsOfPlace, sharedPlaceOf } from './files.ts'
 
-/** Contents by path; null where a file is gone. */
-export type Changes = ReadonlyMap<string, string | null>
+/** A file in an emptyDir, or in a run of a container. */
+export type ChangedFile = {
+  readonly at: { readonly volume: string } | { readonly run: string }
+  readonly path: string
+  /** Null where the file is gone. */
+  readonly text: string | null
+}
 
-type Changed = { readonly volume?: string; readonly run?: string; readonly path: string; readonly text: string | null }
-type OfPod = { readonly files: Map<string, Changed>; size: number }
-
-/** A container, with the id of its run. */
-export type RunningContainer = { readonly pod: Pod; readonly container: Container; readonly run: string }
+type OfPod = { readonly files: ReadonlyMap<string, ChangedFile>; readonly size: number }
 
 export class ChangedFiles {
   readonly #pods = new Map<string, OfPod>()
   #size = 0
 
-  /** All changes that a container sees. */
-  seenBy({ pod, container, run }: RunningContainer): Changes {
-    const seen = new Map<string, string | null>()
-    for (const { volume, run: of, path, text } of this.#pods.get(pod.metadata.uid ?? '')?.files.values() ?? [])
-      for (const each of volume !== undefined ? pathsOfPlace({ volume, path }, container) : of === run ? [path] : []) seen.set(each, text)
-    return seen
+  /** The changes in a pod, as far as one run of a container can see them. */
+  seenBy(uid: string, run: string): ChangedFile[] {
+    const files = [...(this.#pods.get(uid)?.files.values() ?? [])]
+    return files.filter(({ at }) => 'volume' in at || at.run === run)
   }
 
   /** False, and nothing is changed, when the pod has no room for it. */
-  change({ pod, container, run }: RunningContainer, changes: Changes): boolean {
-    if (changes.size === 0) return true
-    const uid = pod.metadata.uid ?? ''
-    const before = this.#pods.get(uid)
-    const files = new Map(before?.files)
-    for (const [path, text] of changes) {
-      const place = sharedPlaceOf(path, pod, container)
-      const changed = place ? { ...place, text } : { run, path, text }
-      files.set(place ? `volume ${place.volume} ${place.path}` : `run ${run} ${path}`, changed)
+  change(uid: string, changes: readonly ChangedFile[]): boolean {
+    if (changes.length === 0) return true
+    const files = new Map(this.#pods.get(uid)?.files)
+    for (const changed of changes) {
+      const { at, path } = changed
+      files.set('volume' in at ? `volume ${at.volume} ${path}` : `run ${at.run} ${path}`, changed)
     }
     let size = 0
     for (const [key, { text }] of files) size += key.length + (text?.length ?? 0)

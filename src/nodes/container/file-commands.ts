@@ -3,11 +3,15 @@ import { posix } from 'node:path'
 import { wallMs } from '../../lib/environment.ts'
 import { createArchive, extractArchive } from './archive.ts'
 import type { Identity } from './identity.ts'
+import { CGROUP_MOUNT } from './managed-files.ts'
+
+/** The content of a file; `text` has other characters where the bytes are not text. */
+export type Content = { readonly text: string; readonly bytes: () => Uint8Array }
 
 /** The files of a container, as a command sees them. */
 export type ShellFiles = {
   /** Undefined when the content is unknown. */
-  readonly read: (path: string) => { readonly text: string } | 'missing' | undefined
+  readonly read: (path: string) => Content | 'missing' | undefined
   /** The names in a directory; undefined when they are unknown. */
   readonly names: (path: string) => readonly string[] | undefined
   /** Undefined when that is unknown. */
@@ -93,12 +97,15 @@ const printf: Run = ([format = '', ...args]) => {
 }
 
 /** Input, or the one file that is named, as a whole. */
-function wholeInput(args: readonly string[], files: ShellFiles): string | undefined {
+function wholeInput(args: readonly string[], files: ShellFiles): Content | undefined {
   const [path, ...more] = plain(args)
   if (more.length > 0) return undefined
-  if (path === undefined) return files.input()
+  if (path === undefined) {
+    const text = files.input()
+    return text === undefined ? undefined : { text, bytes: () => Buffer.from(text) }
+  }
   const found = files.read(path)
-  return found === 'missing' ? undefined : found?.text
+  return found === 'missing' ? undefined : found
 }
 
 const linesOf = (text: string): string[] => (text === '' ? [] : text.replace(/\n$/, '').split('\n'))
@@ -109,7 +116,7 @@ const lineTool =
   (change: (lines: string[]) => string[]): Run =>
   (args, files) => {
     const input = args.some(arg => arg.startsWith('-')) ? undefined : wholeInput(args, files)
-    return input === undefined ? undefined : ended(textOf(change(linesOf(input))))
+    return input === undefined ? undefined : ended(textOf(change(linesOf(input.text))))
   }
 
 const base64: Run = (args, files) => {
@@ -120,9 +127,32 @@ const base64: Run = (args, files) => {
     files,
   )
   if (input === undefined) return undefined
-  if (/[dD]/.test(flags)) return ended(Buffer.from(input, 'base64').toString())
-  const encoded = Buffer.from(input).toString('base64')
+  if (/[dD]/.test(flags)) return ended(Buffer.from(input.text, 'base64').toString())
+  const encoded = Buffer.from(input.bytes()).toString('base64')
   return ended(flags.includes('w') ? encoded : `${encoded.replace(/(.{76})(?=.)/g, '$1\n')}\n`)
+}
+
+/** Bytes and characters in canonical form: sixteen a line. */
+const hexdump: Run = (args, files) => {
+  const input = options(args) === '-C' ? wholeInput(args, files) : undefined
+  if (!input) return undefined
+  const bytes = input.bytes()
+  const offset = (at: number) => at.toString(16).padStart(8, '0')
+  let [text, last] = ['', '']
+  for (let at = 0; at < bytes.length; at += 16) {
+    const line = [...bytes.subarray(at, at + 16)]
+    // Lines that repeat the one before are shown once.
+    const same = line.join() === last
+    last = line.join()
+    if (same) {
+      if (!text.endsWith('*\n')) text += '*\n'
+      continue
+    }
+    const numbers = line.map((byte, i) => `${i === 8 ? ' ' : ''}${byte.toString(16).padStart(2, '0')} `).join('')
+    const shown = line.map(byte => (byte >= 0x20 && byte < 0x7f ? String.fromCharCode(byte) : '.')).join('')
+    text += `${offset(at)}  ${numbers.padEnd(50)}|${shown}|\n`
+  }
+  return ended(bytes.length === 0 ? '' : `${text}${offset(bytes.length)}\n`)
 }
 
 const tee: Run = (args, files) => {
@@ -181,6 +211,9 @@ const COMMANDS: Readonly<Record<string, Run>> = {
   tar,
   tee,
   base64,
+  hexdump,
+  // The mounts of the image's file systems are unknown.
+  mount: args => (args.join(' ') === '-t cgroup2' ? ended(CGROUP_MOUNT) : undefined),
   printf,
   seq: sequence,
   sort: lineTool(lines => lines.sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))),

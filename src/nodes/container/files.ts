@@ -10,7 +10,7 @@ import { encodePem, pemBlocks } from '../../lib/pem.ts'
 import type { File, FileFound } from './container-inputs.ts'
 import { fieldText, resourceText } from './downward-api.ts'
 import { expand } from './expansion.ts'
-import { namesOf } from './identity.ts'
+import { managedFile, nodeFile } from './managed-files.ts'
 import type { Sources } from './sources.ts'
 
 type Around = { readonly pod: Pod; readonly container: Container; readonly sources: Sources }
@@ -20,27 +20,31 @@ type Variables = () => ReadonlyMap<string, string>
 export function fileAt(path: string, around: Around, variables: Variables): FileFound {
   const normalized = posix.normalize(path)
   const mount = mountOf(normalized, around.container)
-  if (!mount) return managedFile(normalized, around.pod) ?? 'unknown'
+  if (!mount) return managedFile(normalized, around.pod, around.container) ?? 'unknown'
   const volume = around.pod.spec.volumes?.find(({ name }) => name === mount.name)
   if (!volume) return 'unknown'
   const below = normalized.slice(trimmed(mount.mountPath).length)
-  const subPathOf = ({ subPathExpr, subPath = '' }: VolumeMount) =>
-    subPathExpr ? expand(subPathExpr, name => variables().get(name)) : subPath
-  const inVolume = posix.join('/', subPathOf(mount), below)
+  const inVolume = posix.join('/', subPathOf(mount, variables), below)
   const group = Number(around.pod.spec.securityContext?.fsGroup ?? 0)
   if (volume.emptyDir) {
     const fileSystem = volume.emptyDir.medium === 'Memory' ? 'tmpfs' : EXT4
     // A kubelet creates the directories of mounts.
-    const isMounted = (each: VolumeMount) => each.name === mount.name && `${posix.join('/', subPathOf(each))}/`.startsWith(`${inVolume}/`)
+    const isMounted = (each: VolumeMount) =>
+      each.name === mount.name && `${posix.join('/', subPathOf(each, variables))}/`.startsWith(`${inVolume}/`)
     const isMade = inVolume === '/' || (around.container.volumeMounts ?? []).some(isMounted)
     return isMade ? { content: undefined, mode: 0o777, group, isDirectory: true, fileSystem } : 'unknown'
+  }
+  if (volume.hostPath) {
+    const isMade = inVolume === '/' && startsEmpty(volume)
+    if (isMade) return { content: undefined, mode: 0o755, group: 0, isDirectory: true, fileSystem: EXT4 }
+    return nodeFile(trimmed(posix.join(volume.hostPath.path, inVolume)), around.pod) ?? 'unknown'
   }
   const files = filesOf(volume, around)
   if (!files) return 'unknown'
   // With an fsGroup, owner and group may read the files that a kubelet has written.
   const readable = group === 0 ? 0 : 0o440
-  for (const { path: at, content, mode } of files)
-    if (posix.join('/', at) === inVolume) return { content: content(), mode: mode | readable, group }
+  for (const { path: at, content, bytes, mode } of files)
+    if (posix.join('/', at) === inVolume) return { content: content(), ...(bytes && { bytes }), mode: mode | readable, group }
   return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true } : 'missing'
 }
 
@@ -51,19 +55,39 @@ export function namesIn(path: string, around: Around, variables: Variables): str
   const volume = mount && around.pod.spec.volumes?.find(({ name }) => name === mount.name)
   if (!mount || !volume) return undefined
   if (volume.emptyDir) return []
-  const { subPathExpr, subPath = '' } = mount
-  const inMount = subPathExpr ? expand(subPathExpr, name => variables().get(name)) : subPath
-  const inVolume = trimmed(posix.join('/', inMount, normalized.slice(trimmed(mount.mountPath).length)))
+  const inVolume = trimmed(posix.join('/', subPathOf(mount, variables), normalized.slice(trimmed(mount.mountPath).length)))
   const files = filesOf(volume, around)
   if (!files) return undefined
   const below = [...files].map(file => posix.join('/', file.path)).filter(file => file.startsWith(`${inVolume}/`))
   return [...new Set(below.map(file => file.slice(inVolume.length + 1).split('/')[0]!))].sort(compareText)
 }
 
-/** Whether a path is in an emptyDir that only this container mounts. */
+/** Whether a volume is a directory of the node that is created for pods: simulated nodes have no others. */
+export const startsEmpty = ({ hostPath }: Volume): boolean => hostPath?.type === 'DirectoryOrCreate'
+
+/** The path on the node of a path in such a directory; undefined elsewhere. */
+export function hostPathOf(path: string, { pod, container, variables }: Mounting): string | undefined {
+  const normalized = posix.normalize(path)
+  const mount = mountOf(normalized, container)
+  const volume = mount && pod.spec.volumes?.find(({ name }) => name === mount.name)
+  if (!mount || !volume?.hostPath || !startsEmpty(volume)) return undefined
+  return posix.join(volume.hostPath.path, subPathOf(mount, variables), normalized.slice(trimmed(mount.mountPath).length))
+}
+
+/** The paths at which a container sees such a path of its node. */
+export function pathsOfHost(hostPath: string, { pod, container, variables }: Mounting): string[] {
+  return (container.volumeMounts ?? []).flatMap(mount => {
+    const volume = pod.spec.volumes?.find(({ name }) => name === mount.name)
+    if (!volume?.hostPath || !startsEmpty(volume)) return []
+    const root = trimmed(posix.join(volume.hostPath.path, subPathOf(mount, variables)))
+    return hostPath.startsWith(`${root}/`) ? [posix.join(mount.mountPath, hostPath.slice(root.length))] : []
+  })
+}
+
+/** Whether a path is in a directory that starts empty, an emptyDir or one of the node, which only this container of the pod mounts. */
 export function isOwnPath(path: string, { spec }: Pod, container: Container): boolean {
   const mount = mountOf(posix.normalize(path), container)
-  if (!mount || !spec.volumes?.some(({ name, emptyDir }) => name === mount.name && emptyDir)) return false
+  if (!mount || !spec.volumes?.some(volume => volume.name === mount.name && (volume.emptyDir || startsEmpty(volume)))) return false
   return containersOf(spec).every(each => each.name === container.name || !each.volumeMounts?.some(({ name }) => name === mount.name))
 }
 
@@ -71,21 +95,27 @@ export function isOwnPath(path: string, { spec }: Pod, container: Container): bo
 export type SharedPlace = { readonly volume: string; readonly path: string }
 
 /** The place of a path of a container; undefined when it is not in an emptyDir. */
-export function sharedPlaceOf(path: string, { spec }: Pod, container: Container): SharedPlace | undefined {
+export function sharedPlaceOf(path: string, { pod, container, variables }: Mounting): SharedPlace | undefined {
   const normalized = posix.normalize(path)
   const mount = mountOf(normalized, container)
-  if (!mount || mount.subPathExpr || !spec.volumes?.some(({ name, emptyDir }) => name === mount.name && emptyDir)) return undefined
-  return { volume: mount.name, path: posix.join('/', mount.subPath ?? '', normalized.slice(trimmed(mount.mountPath).length)) }
+  if (!mount || !pod.spec.volumes?.some(({ name, emptyDir }) => name === mount.name && emptyDir)) return undefined
+  return { volume: mount.name, path: posix.join('/', subPathOf(mount, variables), normalized.slice(trimmed(mount.mountPath).length)) }
 }
 
 /** The paths at which a container sees such a place. */
-export function pathsOfPlace({ volume, path }: SharedPlace, { volumeMounts }: Container): string[] {
-  const mounts = (volumeMounts ?? []).filter(mount => mount.name === volume && !mount.subPathExpr)
-  return mounts.flatMap(({ mountPath, subPath = '' }) => {
-    const root = trimmed(posix.join('/', subPath))
-    return path.startsWith(`${root}/`) ? [posix.join(mountPath, path.slice(root.length))] : []
+export function pathsOfPlace({ volume, path }: SharedPlace, { container, variables }: Omit<Mounting, 'pod'>): string[] {
+  return (container.volumeMounts ?? []).flatMap(mount => {
+    if (mount.name !== volume) return []
+    const root = trimmed(posix.join('/', subPathOf(mount, variables)))
+    return path.startsWith(`${root}/`) ? [posix.join(mount.mountPath, path.slice(root.length))] : []
   })
 }
+
+/** A container whose mounts are looked at, with its variables: paths of mounts can contain them. */
+export type Mounting = { readonly pod: Pod; readonly container: Container; readonly variables: Variables }
+
+const subPathOf = ({ subPathExpr, subPath = '' }: VolumeMount, variables: Variables): string =>
+  subPathExpr ? expand(subPathExpr, name => variables().get(name)) : subPath
 
 /** Whether a path is in a volume that is mounted read-only, or in an image with a read-only root file system. */
 export function isReadOnlyPath(path: string, { spec }: Pod, container: Container): boolean {
@@ -94,26 +124,6 @@ export function isReadOnlyPath(path: string, { spec }: Pod, container: Container
   if (!mount) return container.securityContext?.readOnlyRootFilesystem === true && !/^\/(dev|proc|sys)\//.test(normalized)
   const { configMap, secret, downwardAPI, projected } = spec.volumes?.find(({ name }) => name === mount.name) ?? {}
   return mount.readOnly === true || (configMap ?? secret ?? downwardAPI ?? projected) !== undefined
-}
-
-/** Files outside of volumes that a kubelet or container runtime writes for every pod. */
-function managedFile(path: string, pod: Pod): File | undefined {
-  const content = path === '/etc/hosts' ? hostsFile(pod) : path === '/etc/hostname' ? `${namesOf(pod).hostName}\n` : undefined
-  return content === undefined ? undefined : { content, mode: 0o644, group: 0 }
-}
-
-/** Pods in the network of their node get the hosts file of the node. */
-function hostsFile(pod: Pod): string {
-  const { hostName, fullName } = namesOf(pod)
-  const own = [...new Set([fullName, hostName])].join('\t')
-  const header = `# Kubernetes-managed hosts file${pod.spec.hostNetwork ? ' (host network)' : ''}.\n`
-  const aliases = (pod.spec.hostAliases ?? []).map(({ ip, hostnames }) => `${ip}\t${(hostnames ?? []).join('\t')}\n`)
-  return [
-    `${header}127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n`,
-    'fe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\nfe00::2\tip6-allrouters\n',
-    ...(pod.status?.podIPs ?? []).map(({ ip }) => `${ip}\t${own}\n`),
-    ...(aliases.length > 0 ? ['\n# Entries added by HostAliases.\n', ...aliases] : []),
-  ].join('')
 }
 
 /** Why a volume cannot be mounted at the path that a container names, in the words of a kubelet. */

@@ -1,8 +1,8 @@
 /** Runs shell scripts made of commands whose effect is known; `shell-commands.ts` has the commands. */
 import { trimEnd } from '../../lib/trim-end.ts'
 import { type Budget, OVERHEAD } from './budget.ts'
-import type { ContainerInputs, FileFound } from './container-inputs.ts'
-import type { ShellFiles } from './file-commands.ts'
+import type { ContainerInputs, File, FileFound } from './container-inputs.ts'
+import type { Content, ShellFiles } from './file-commands.ts'
 import { CANNOT_EXECUTE, type CommandShell, cannotCreate, type Ending, runBuiltIn, type Target } from './shell-commands.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
 import type { Understood } from './understood.ts'
@@ -376,13 +376,14 @@ class Shell implements CommandShell {
   }
 
   /** The content of a file; undefined when it is unknown. */
-  #content(path: string): { readonly text: string } | 'missing' | undefined {
+  #content(path: string): Content | 'missing' | undefined {
     const written = this.#written.get(path)
     const found = written === undefined ? this.#file(path) : { content: written }
     if (found === 'missing') return found
     if (found === 'unknown' || found.content === undefined) return undefined
-    this.budget.spend('bytes', found.content.length)
-    return { text: found.content }
+    const { content, bytes } = found as File & { readonly content: string }
+    this.budget.spend('bytes', content.length)
+    return { text: content, bytes: bytes ?? (() => Buffer.from(content)) }
   }
 
   #isReadOnly(path: string): boolean {

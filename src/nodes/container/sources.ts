@@ -11,9 +11,9 @@ export type Entries = ReadonlyMap<string, () => string>
 export type Sources = {
   /** The entries of an object in the namespace of the pod; undefined when it does not exist. */
   readonly entries: (plural: 'configmaps' | 'secrets', name: string | undefined) => Entries | undefined
-  /** The same as bytes, for files of processes. */
+  /** The same as bytes: files need not be text. */
   readonly bytes?: (plural: 'configmaps' | 'secrets', name: string | undefined) => ReadonlyMap<string, () => Uint8Array> | undefined
-  /** A token of the pod; undefined where the pod has no process that could use it. */
+  /** A token of the pod; undefined where it gets none. */
   readonly token?: (projection: TokenProjection) => string | undefined
   /** The services with environment variables: the API server's, and those of the namespace. */
   readonly services: (withOwn: boolean) => Iterable<Service>

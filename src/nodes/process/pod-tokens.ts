@@ -1,4 +1,4 @@
-/** The tokens of a pod with local processes: requested as by a kubelet, and again when most of their time is over. */
+/** The tokens of a pod whose processes or simulated commands read them: requested as by a kubelet, and again when most of their time is over. */
 import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
@@ -28,10 +28,14 @@ export class PodTokens {
       (projected?.sources ?? []).flatMap(each => each.serviceAccountToken ?? []),
     )
     for (const projection of wanted) {
-      const key = keyOf(projection)
-      if ((this.#issued.get(key)?.renewAt ?? 0) <= now) this.#issued.set(key, await this.#request(pod, projection, now))
+      if (this.isDue(projection, now)) this.#issued.set(keyOf(projection), await this.#request(pod, projection, now))
     }
     return Math.min(...[...this.#issued.values()].map(({ renewAt }) => renewAt))
+  }
+
+  /** Whether a token is missing, or most of its time is over. */
+  isDue(projection: TokenProjection, now: number): boolean {
+    return (this.#issued.get(keyOf(projection))?.renewAt ?? 0) <= now
   }
 
   of(projection: TokenProjection): string | undefined {

@@ -12,8 +12,15 @@ import { LIMITS } from '../../lib/limits.ts'
 import type { ObjectRevision } from '../../schema/object-revision.ts'
 import type { Question } from './command-job.ts'
 
+/** A question about stored objects. */
+export type ObjectQuestion = Exclude<Question, { about: 'token' }>
+
 /** The JSON of the answer; undefined when the object does not exist. */
-export function answerTo(client: Client, pod: Required<Named> & { readonly uid: string }, question: Question): Uint8Array | undefined {
+export function answerTo(
+  client: Client,
+  pod: Required<Named> & { readonly uid: string },
+  question: ObjectQuestion,
+): Uint8Array | undefined {
   switch (question.about) {
     case 'pod': {
       const found = client.of(Pod).revision(pod)
@@ -30,7 +37,7 @@ export function answerTo(client: Client, pod: Required<Named> & { readonly uid: 
 }
 
 /** Changes whenever the answer does. */
-export function stampOf(client: Client, namespace: string, question: Question): string {
+export function stampOf(client: Client, namespace: string, question: ObjectQuestion): string {
   switch (question.about) {
     case 'pod':
       return ''

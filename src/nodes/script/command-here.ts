@@ -4,7 +4,7 @@ import { type Container, containersOf } from '../../kinds/rules/pod/containers/c
 import { LIMITS } from '../../lib/limits.ts'
 import { Budget } from '../container/budget.ts'
 import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'
-import { isOwnPath, isReadOnlyPath } from '../container/files.ts'
+import { isOwnPath, isReadOnlyPath, startsEmpty } from '../container/files.ts'
 import type { Understood } from '../container/understood.ts'
 import { type Command, understand } from './command.ts'
 
@@ -50,7 +50,9 @@ function inputsHere(pod: Pod, container: Container, looked: () => void): Contain
     looked()
     return isMuch ? refuse() : isSo(path, pod, container)
   }
-  return { variables: refuse, file: refuse, identity: refuse, isReadOnly: looking(isReadOnlyPath), isOwn: looking(isOwnPath) }
+  // Files of the node are kept for other pods.
+  const isOwn: typeof isOwnPath = (path, ...of) => (volumes?.some(startsEmpty) ? refuse() : isOwnPath(path, ...of))
+  return { variables: refuse, file: refuse, identity: refuse, isReadOnly: looking(isReadOnlyPath), isOwn: looking(isOwn) }
 }
 const MAX_SMALL_COUNT = 16
 

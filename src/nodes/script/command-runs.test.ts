@@ -16,7 +16,7 @@ const LOADED = { timeout: 300_000 }
 
 async function openRuns(t: TestContext) {
   const { client } = await openControllerBench(t, [Namespace, Pod, ConfigMap, Secret, Service, ClusterTrustBundle])
-  const runs = new CommandRuns({ client, onError: assert.ifError })
+  const runs = new CommandRuns({ client, groupDomain: 'k8s.io', onError: assert.ifError })
   t.after(() => runs[Symbol.asyncDispose]())
   const createPod = async (namespace: string, name: string, scripts: readonly string[], more: object = {}) => {
     await client.of(Namespace).create({ metadata: { name: namespace } })

@@ -19,12 +19,13 @@ import { tooManyRequests } from '../../schema/status-error.ts'
 import { exceededText } from '../container/budget.ts'
 import { ChangedFiles } from '../container/changed-files.ts'
 import { mountProblem } from '../container/files.ts'
-import type { ExecResult } from '../container/shell.ts'
+import { HostFiles } from '../container/host-files.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
+import { PodTokens } from '../process/pod-tokens.ts'
 import { followRuns, MAX_RUNS } from './command.ts'
 import { answerTo, stampOf } from './command-answers.ts'
 import { commandHere, firstRunHere } from './command-here.ts'
-import type { CommandJob, ExecJob, JobResult, OfContainer, Question } from './command-job.ts'
+import type { CommandJob, ExecJob, Executed, JobResult, OfContainer, Question } from './command-job.ts'
 import type { CommandRequest, Commands } from './commands.ts'
 import { type Kept, KeptResults } from './kept-results.ts'
 
@@ -52,15 +53,21 @@ type Sent = { readonly job: CommandJob; readonly answer: (question: Question) =>
 /** A pod with results under way: their number, a way to cancel them, and the function to call when all of them are known. */
 type OfPod = { count: number; readonly ending: Cancellable; onResults: () => void }
 
+type Parts = { readonly client: Client; readonly groupDomain: string; readonly onError: (error: unknown) => void }
+
 let instances = 0
 
 export class CommandRuns implements AsyncDisposable {
   readonly #client: Client
+  readonly #groupDomain: string
   readonly #onError: (error: unknown) => void
   readonly #id = ++instances
   readonly #kept = new KeptResults()
   /** Files that clients' commands have changed. */
   readonly files = new ChangedFiles()
+  readonly #hostFiles = new HostFiles()
+  /** The tokens that commands have read, by the uid of their pod. */
+  readonly #tokens = new Map<string, PodTokens>()
   readonly #pending = new Map<string, Promise<JobResult>>()
   /** Number of results under way, by namespace. */
   readonly #counts = new Map<string, number>()
@@ -73,8 +80,9 @@ export class CommandRuns implements AsyncDisposable {
   #hasPool = false
   #onProgress: (() => void)[] = []
 
-  constructor({ client, onError }: { readonly client: Client; readonly onError: (error: unknown) => void }) {
+  constructor({ client, groupDomain, onError }: Parts) {
     this.#client = client
+    this.#groupDomain = groupDomain
     this.#onError = onError
   }
 
@@ -126,7 +134,7 @@ export class CommandRuns implements AsyncDisposable {
   }
 
   /** Runs a command that a client sends, in a container. Throws a StatusError when too many commands of the namespace are waiting. */
-  async execute(to: PodToRun, container: Container, run: Omit<ExecJob, 'of'>): Promise<ExecResult | 'input'> {
+  async execute(to: PodToRun, container: Container, run: Omit<ExecJob, 'of'>): Promise<Executed | 'input'> {
     const { namespace = '', uid = '' } = to.pod.metadata
     const key = `${uid} exec ${++this.#executions}`
     const pending = this.#start({
@@ -140,7 +148,7 @@ export class CommandRuns implements AsyncDisposable {
     if (executed) return executed
     // The worker was stopped.
     const text = `${understood?.exceeded ?? 'the pod is gone'}\n`
-    return { exitCode: 137, runMs: 0, outputs: [{ isError: true, text }], files: new Map(), variables: new Map(), hasExited: false }
+    return { exitCode: 137, runMs: 0, outputs: [{ isError: true, text }], changed: [], variables: new Map(), hasExited: false }
   }
 
   /** Resolves when another result is known; undefined when nothing is under way. */
@@ -154,6 +162,8 @@ export class CommandRuns implements AsyncDisposable {
     this.#pods.get(uid)?.ending.abort(new Error('the pod is gone'))
     this.#kept.deleteOf(uid)
     this.files.forget(uid)
+    this.#hostFiles.forget(uid)
+    this.#tokens.delete(uid)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -185,18 +195,49 @@ export class CommandRuns implements AsyncDisposable {
     own.count++
     this.#pods.set(uid, own)
     const questions = new Map<string, Kept['questions'][number]>()
+    let lacksToken = false
     const answer = (question: Question) => {
+      if (question.about === 'token') {
+        const tokens = this.#tokens.get(uid)
+        const token = tokens?.of(question.projection)
+        lacksToken ||= !tokens || tokens.isDue(question.projection, this.#now())
+        return token === undefined ? undefined : Buffer.from(JSON.stringify(token))
+      }
       if (question.about !== 'pod') questions.set(JSON.stringify(question), { question, stamp: stampOf(this.#client, namespace, question) })
       return answerTo(this.#client, { namespace, name, uid }, question)
     }
     const send = async (job: CommandJob): Promise<JobResult> => {
       this.#hasPool ||= holdPool()
-      return pool!.run({ job, answer }, { user: `${this.#id} ${namespace}`, signal: own.ending })
+      const host = job.type === 'run' || job.type === 'exec' ? this.#hostFiles.seenBy(task.pod) : undefined
+      const sent = { job: host ? ({ ...job, host } as CommandJob) : job, answer }
+      const run = () => pool!.run(sent, { user: `${this.#id} ${namespace}`, signal: own.ending })
+      const result = await run()
+      // Tokens are requested when a command reads one, which then runs again.
+      return lacksToken && (await this.#bringTokens(task.pod)) ? run() : result
     }
     const result = this.#work(task, { own, questions, send })
     this.#pending.set(task.key, result)
     void result.then(() => this.#ended(task))
     return result
+  }
+
+  /** Requests the tokens of a pod. False when it gets none: a kubelet requests them for a pod that runs, and so does a simulated node. */
+  async #bringTokens(pod: Pod): Promise<boolean> {
+    const { uid = '' } = pod.metadata
+    if (isOver(pod) || this.#isClosed) return false
+    const tokens = this.#tokens.get(uid) ?? new PodTokens(this.#client, this.#groupDomain)
+    try {
+      await tokens.bring(pod, this.#now())
+    } catch (error) {
+      this.#onError(error)
+      return false
+    }
+    if (this.#pods.has(uid)) this.#tokens.set(uid, tokens)
+    return true
+  }
+
+  #now(): number {
+    return this.#client.now.getTime()
   }
 
   /** Never rejects: a command that breaks its worker counts as unknown. */
@@ -209,7 +250,8 @@ export class CommandRuns implements AsyncDisposable {
       this.#onError(error)
     }
     const { sameKey, key, pod } = task
-    const { understood, usesMetadata } = found
+    const { understood, usesMetadata, host } = found
+    if (host && !isOver(pod)) this.#hostFiles.change(pod.spec.nodeName ?? '', host)
     // Contents of files are needed only while further runs are followed.
     const left = understood?.left && new Map([...understood.left.keys()].map(path => [path, ''] as const))
     const result = left ? { ...found, understood: { ...understood, left } } : found
@@ -260,6 +302,10 @@ export class CommandRuns implements AsyncDisposable {
     for (const resolve of resolves) resolve()
   }
 }
+
+/** Whether no command of a pod runs any more. A log may still need the result of one. */
+const isOver = ({ metadata, status }: Pod): boolean =>
+  metadata.deletionTimestamp !== undefined || status.phase === 'Succeeded' || status.phase === 'Failed'
 
 type Working = {
   readonly own: OfPod

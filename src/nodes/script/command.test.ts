@@ -123,7 +123,7 @@ test('commands know the names and the user of their container', () => {
   const named = { hostname: 'a', subdomain: 'web', setHostnameAsFQDN: true }
   assert.equal(given(named)('echo $(hostname) `hostname -s`'), 'a.web.shop.svc.cluster.local a\n')
   assert.equal(given({ hostnameOverride: 'other', subdomain: 'web' })("echo $(hostname)';'$(hostname -f)';'"), 'other;other;\n')
-  const onNode = given({ hostNetwork: true, nodeName: 'n' }, { podIPs: [{ ip: '172.18.0.2' }] })
+  const onNode = given({ hostNetwork: true, nodeName: 'n' }, { hostIPs: [{ ip: '172.18.0.2' }] })
   assert.equal(
     onNode('hostname; head -n 1 /etc/hosts; tail -n 1 /etc/hosts'),
     'n\n# Kubernetes-managed hosts file (host network).\n172.18.0.2\tn\n',

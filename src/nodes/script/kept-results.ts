@@ -1,13 +1,14 @@
 /** Results of commands, valid while the objects that they depend on stay the same. The most recently used ones are kept. */
 import { LIMITS } from '../../lib/limits.ts'
-import type { JobResult, Question } from './command-job.ts'
+import type { ObjectQuestion } from './command-answers.ts'
+import type { JobResult } from './command-job.ts'
 
 export type Kept = {
   /** The uid of the pod. */
   readonly owner: string
   readonly result: JobResult
   /** The questions of the command, with the stamps of the answers. */
-  readonly questions: readonly { readonly question: Question; readonly stamp: string }[]
+  readonly questions: readonly { readonly question: ObjectQuestion; readonly stamp: string }[]
   /** Digest of the labels and annotations of the pod, if the command read them. */
   readonly metadata: string | undefined
 }

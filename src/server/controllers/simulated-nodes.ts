@@ -109,7 +109,8 @@ export function nodeCommands({ client, config, destinations, log, server }: Node
   let opening: Promise<LivePods> | undefined
   const load = async () => {
     const { CommandRuns } = await import('../../nodes/script/command-runs.ts')
-    return new CommandRuns({ client, onError: error => log.warn({ error: String(error) }, 'a simulated command could not be run') })
+    const onError = (error: unknown) => log.warn({ error: String(error) }, 'a simulated command could not be run')
+    return new CommandRuns({ client, groupDomain: config.groupDomain, onError })
   }
   const open = async () => {
     const [{ LivePods }, { localImages, readLocalImage }] = await Promise.all([
