@@ -144,10 +144,12 @@ test('the packed package installs into an empty folder and works there', { timeo
     const [flags] = ways.map(way => way.split(' '))
     const disposed = "import { start } from 'keelson'\nexport const f = async () => { await using server = await start(); server.url }\n"
     assert.equal((await check(['using.mts'], disposed, ...flags!, '--lib', 'es2023,esnext.disposable')).stdout, '')
-    const bad = "import { start } from 'keelson'\nvoid start({ port: 'any' })\nvoid start({ prot: 1 })\n"
+    const bad = `import { start } from 'keelson'\nvoid start({ port: 'any' })\nvoid start({ prot: 1 })\n${MISTAKES}`
     const { stdout } = await check(['bad.mts'], bad, ...flags!)
     assert.match(stdout, /Type 'string' is not assignable to type 'number'/)
     assert.match(stdout, /'prot' does not exist in type 'StartOptions'/)
+    assert.match(stdout, /Type '"deploymnet"' is not assignable to type 'BuiltInKind'/)
+    assert.match(stdout, /Property 'replcas' does not exist/)
   })
 })
 
@@ -203,13 +205,27 @@ const BOTH = `
   console.log(createRequire(import.meta.url)('keelson').ConfigError === ConfigError)
 `
 
+/** A name that no built-in kind has, and a field that the shape lacks. */
+const MISTAKES = `
+import type { BuiltInKind, RunningServer } from 'keelson'
+export const kind: BuiltInKind = 'deploymnet'
+export const size = async (server: RunningServer) => (await server.get<{ spec: { replicas: number } }>('deployment/web')).spec.replcas
+`
+
 const GOOD = `
-  import { ConfigError, type RunningServer, start, type StartOptions, StoreUnavailable, VERSION } from 'keelson'
+  import { type BuiltInKind, ConfigError, type RunningServer, start, type StartOptions, StoreUnavailable, VERSION } from 'keelson'
   import { type Api, connect, informer, workQueue } from 'keelson/controller'
   export const api = (server: RunningServer): Api => connect(server.fetch)
   export const watched = (server: RunningServer, signal: any) =>
     informer(api(server).of({ apiVersion: 'v1', kind: 'Secret', plural: 'secrets' }), { signal, onError: () => {} }).list()[0]?.metadata.name
   export const queue = (signal: any) => workQueue<string>({ name: 'a', reconcile: async () => 5, signal, onError: () => {} })
+  export const builtIn: BuiltInKind = 'deployment'
+  export const sizes = async (server: RunningServer): Promise<number[]> => {
+    const web = await server.get<{ spec: { replicas: number } }>('deployment/web')
+    const widget = await server.get('widgets.example.com/any')
+    const listed = await server.list<{ spec: { replicas: number } }>('deployment')
+    return [web.spec.replicas, widget['spec'].size, ...listed.map(each => each.spec.replicas)]
+  }
   const options: StartOptions = { port: 0, controllers: ['none'], oidc: { clientId: 'a' } }
   export const used: (Error | string)[] = [new ConfigError('a'), new StoreUnavailable('b'), VERSION]
   export async function use(): Promise<string> {
