@@ -1,8 +1,5 @@
 // Writes docs/conformance.md from reports of Kubernetes' e2e suite:
-//   node scripts/conformance.mjs [--update docs/conformance.md] REPORT.json... [--local-images REPORT.json...] > PAGE
-//
-// With --update the reports are of some specs only: all others keep the outcome that the page has, and the page says how many were run
-// again and when.
+//   node scripts/conformance.mjs REPORT.json... [--local-images REPORT.json...] > docs/conformance.md
 //
 // The suite (`go test -vet=off -c ./test/e2e` at the version of docs/conformance.md, `--json-report`) runs against a server with
 // `--nodes 2`. Several reports are parts of one run, such as that of the specs that must run alone. A spec in several reports counts as
@@ -11,68 +8,34 @@
 import { readFileSync } from 'node:fs'
 
 const given = process.argv.slice(2)
-const isUpdate = given[0] === '--update'
-const page = isUpdate ? readFileSync(given[1] ?? '', 'utf8') : ''
-if (isUpdate) given.splice(0, 2)
 const divider = given.includes('--local-images') ? given.indexOf('--local-images') : given.length
 const reports = given.slice(0, divider)
-if (given.length === 0) {
-  console.error('usage: node scripts/conformance.mjs [--update PAGE] REPORT.json... [--local-images REPORT.json...] > docs/conformance.md')
+if (reports.length === 0) {
+  console.error('usage: node scripts/conformance.mjs REPORT.json... [--local-images REPORT.json...] > docs/conformance.md')
   process.exit(2)
 }
 
-/** @type {{ version: string, notes: string[], reasons: { pattern: string, reason: string }[] }} */
-const { version, notes, reasons } = JSON.parse(readFileSync(new URL('conformance-reasons.json', import.meta.url), 'utf8'))
-
-const shown = name =>
-  name.replace(/ ?\[(Conformance|NodeConformance|LinuxOnly|Serial|MinimumKubeletVersion:[^\]]+)\]/g, '').replaceAll('|', '\\|')
-
-/** The specs that were run, and the days of that. */
-const ran = new Set()
-const days = new Set()
+/** @type {{ version: string, reasons: { pattern: string, reason: string }[] }} */
+const { version, reasons } = JSON.parse(readFileSync(new URL('conformance-reasons.json', import.meta.url), 'utf8'))
 
 /**
- * The state of each spec that was run, by its name on the page. A spec that was interrupted has none.
+ * The state of each spec that was run.
  * @param {readonly string[]} files
  */
 function statesIn(files) {
   /** @type {Map<string, string>} */
   const states = new Map()
   for (const file of files)
-    for (const { SpecReports, StartTime } of JSON.parse(readFileSync(file, 'utf8')))
+    for (const { SpecReports } of JSON.parse(readFileSync(file, 'utf8')))
       for (const { LeafNodeType, LeafNodeText, ContainerHierarchyTexts, State } of SpecReports ?? []) {
         const name = [...(ContainerHierarchyTexts ?? []), LeafNodeText].join(' ')
-        if (LeafNodeType !== 'It' || !name.includes('[Conformance]') || !ENDED.includes(State)) continue
-        states.set(shown(name), State)
-        ran.add(shown(name))
-        days.add(StartTime.slice(0, 10))
+        if (LeafNodeType === 'It' && name.includes('[Conformance]') && State !== 'skipped') states.set(name, State)
       }
   return states
 }
-const ENDED = ['passed', 'failed', 'panicked', 'timedout']
 
-/** The specs in a section of the page. */
-const listed = title =>
-  (page.split(`## ${title}\n`)[1] ?? '')
-    .split('\n## ')[0]
-    .match(/^- .*$/gm)
-    ?.map(line => line.slice(2)) ?? []
-
-const states = new Map([
-  ...[...listed('Specs that do not pass'), ...listed('Specs that pass with local images')].map(name => [name, 'failed']),
-  ...listed('Specs that pass').map(name => [name, 'passed']),
-  ...statesIn(reports),
-])
-const withPrograms = new Map([
-  ...listed('Specs that pass with local images').map(name => [name, 'passed']),
-  ...statesIn(given.slice(divider + 1)),
-])
-/** When the specs were run: what the page says, and what this adds. */
-const history = /^Runs: .*$/m.exec(page)?.[0].replace(/\.$/, '')
-const runs =
-  history === undefined
-    ? `Runs: ${ran.size} specs on ${[...days].join(' and ')}.`
-    : `${history}; ${ran.size} again on ${[...days].join(' and ')}.`
+const states = statesIn(reports)
+const withPrograms = statesIn(given.slice(divider + 1))
 const names = [...states.keys()].sort()
 const outcomeOf = name =>
   states.get(name) === 'passed' ? 'passed' : withPrograms.get(name) === 'passed' ? 'passed with local images' : 'failed'
@@ -85,6 +48,8 @@ if (unexplained.length > 0) {
   process.exit(1)
 }
 
+const shown = name =>
+  name.replace(/ ?\[(Conformance|NodeConformance|LinuxOnly|Serial|MinimumKubeletVersion:[^\]]+)\]/g, '').replaceAll('|', '\\|')
 const groupOf = name => /^\[([^\]]+)\]/.exec(name)?.[1] ?? ''
 const groups = [...new Set(names.map(groupOf))]
 const count = (group, outcome) => names.filter(name => groupOf(name) === group && outcomeOf(name) === outcome).length
@@ -99,11 +64,8 @@ const LOCAL_IMAGES = [
 const lines = [
   '# Conformance',
   '',
-  `Kubernetes marks ${names.length} specs of its e2e suite as conformance tests. This page is their outcome at ${version} on a server with two [simulated nodes](simulated-nodes.md); \`scripts/conformance.mjs\` makes it from the suite's own reports. ${passed} pass. ${local.length} more pass where [local images](simulated-nodes.md#containers-that-run-as-local-processes) run the suite's own programs, agnhost, sample-apiserver and etcd, as processes; these specs were run alone, one after the other, as two processes cannot listen on one port. Why the others do not is said below.`,
+  `Kubernetes marks ${names.length} specs of its e2e suite as conformance tests. This page is their outcome at ${version} on a server with two [simulated nodes](simulated-nodes.md); \`scripts/conformance.mjs\` makes it from the suite's own reports. ${passed} pass. ${local.length} more pass where [local images](simulated-nodes.md#containers-that-run-as-local-processes) run the suite's own programs, agnhost, sample-apiserver and etcd, as processes; these specs were run alone, one after the other, as two processes cannot listen on one port. The others need what a simulated node does not have.`,
   '',
-  runs,
-  '',
-  ...notes.flatMap(note => [note, '']),
   '| | pass | with local images | do not |',
   '|---|--:|--:|--:|',
   ...groups.map(
@@ -116,7 +78,7 @@ const lines = [
   ...[...new Set(failed.map(reasonOf))].flatMap(reason => [
     `**${reason}**`,
     '',
-    ...failed.filter(name => reasonOf(name) === reason).map(name => `- ${name}`),
+    ...failed.filter(name => reasonOf(name) === reason).map(name => `- ${shown(name)}`),
     '',
   ]),
   '## Specs that pass with local images',
@@ -125,10 +87,10 @@ const lines = [
   ...LOCAL_IMAGES,
   '```',
   '',
-  ...local.map(name => `- ${name}`),
+  ...local.map(name => `- ${shown(name)}`),
   '',
   '## Specs that pass',
   '',
-  ...names.filter(name => states.get(name) === 'passed').map(name => `- ${name}`),
+  ...names.filter(name => states.get(name) === 'passed').map(name => `- ${shown(name)}`),
 ]
 console.log(lines.join('\n'))

@@ -10,7 +10,7 @@ import { bundleOf } from './test-bundle.mjs'
 const FOLDER = 'dist/simulation'
 const MAX_SEEDS = 200
 /** Milliseconds that clients work in a run of a mutant. */
-const MUTANT_MS = '5000'
+const MUTANT_MS = 5_000
 /** Processes beyond this number take the memory that the others need. */
 const MAX_JOBS = 4
 
@@ -60,21 +60,25 @@ async function runMutants() {
   }
   const jobs = Number(values.jobs ?? Math.min(availableParallelism(), MAX_JOBS))
   await Promise.all(Array.from({ length: jobs }, (_, i) => work(i)))
+  // The rows of the table in docs/simulation.md.
+  for (const mutant of found) if (mutant) console.log(`| ${mutant.name} | ${mutant.seeds} |`)
   console.log(`${found.filter(Boolean).length} of ${found.length} mutants found`)
   return found.every(Boolean) ? 0 : 1
 }
 
-/** Whether it was found. */
+/** The mutant with the number of seeds until it was found, or undefined. */
 async function tryMutant(mutant, { number, most }) {
   const outfile = `${FOLDER}/mutant-${number}.cjs`
   const file = await bundleOf({ entry: './test/simulation/main.ts', outfile, plugins: [changed(mutant)] })
-  const { status, stdout, stderr } = await run(file, ['--until-failed', '--seeds', String(most), '--ms', MUTANT_MS], 'pipe')
+  const chores = (mutant.chores ?? []).flatMap(name => ['--chore', name])
+  const args = ['--until-failed', '--seeds', String(most), '--ms', String(mutant.ms ?? MUTANT_MS), ...chores]
+  const { status, stdout, stderr } = await run(file, args, 'pipe')
   if (status !== 0 && status !== 1) throw new Error(`${mutant.name}: ${stderr}`)
   const [seeds, ...how] = stdout.trim().split('\n')
   const isFound = status === 1 && how.length > 0
   console.log(`${isFound ? '✓' : '✗'} ${mutant.name}: ${isFound ? `found with seed ${seeds}` : `not found in ${most} seeds`}`)
   if (how.length > 0) console.log(`    ${how[0].slice(0, 200)}`)
-  return isFound
+  return isFound ? { ...mutant, seeds: Number(seeds) } : undefined
 }
 
 /** The list, which is in TypeScript as all of the simulator is. */

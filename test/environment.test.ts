@@ -20,7 +20,15 @@ const EDGE: readonly { readonly paths: readonly string[]; readonly why: string }
   },
   { paths: ['src/http/observability/profile.ts'], why: 'measures this process' },
   {
-    paths: ['src/server/doctor/', 'src/server/data/inspect-records.ts', 'src/commands/', 'src/library/', 'src/controller-library/'],
+    paths: [
+      'src/server/doctor/',
+      'src/server/data/inspect-records.ts',
+      'src/commands/',
+      'src/library/',
+      'src/controller-library/index.ts',
+      'src/controller-library/remote-events.ts',
+      'src/controller-library/remote-leases.ts',
+    ],
     why: 'not part of a server',
   },
 ]
@@ -47,4 +55,38 @@ test('only the edge of the server reads time, chance, the event loop and the nam
 test('every exception is needed', () => {
   const unused = EDGE.flatMap(({ paths }) => paths).filter(path => !sources.some(file => file.startsWith(path) && usesSystem(file)))
   assert.deepEqual(unused, [])
+})
+
+/** Folders between the port and the store: they only calculate, and wait for each other. */
+const INNER = [
+  'admission',
+  'allocation',
+  'authz',
+  'cache',
+  'client',
+  'codec',
+  'controllers',
+  'custom',
+  'devices',
+  'kinds',
+  'patch',
+  'registry',
+]
+const INNER_FOLDERS = [...INNER, 'scheduler', 'schema', 'structural'].map(name => `src/${name}/`)
+/** Inner files that reach outside, with the reason. */
+const REACHING: readonly { readonly path: string; readonly why: string }[] = [
+  { path: 'src/admission/plugin-configuration.ts', why: 'reads files of configuration' },
+  { path: 'src/scheduler/configuration/extenders.ts', why: 'reads certificates of extenders' },
+]
+const MACHINE =
+  /import (?!type)(?!\{ isIP \})[^\n]*from 'node:(?:fs|fs\/promises|net|tls|http|https|http2|dns|dgram|child_process|worker_threads)'|\b(?:generateKeyPair|createGzip|createGunzip|gzip|gunzip|deflate|inflate|brotliCompress|pbkdf2|scrypt)\(|\bperformance\.timeOrigin\b/
+
+const usesMachine = (file: string): boolean => MACHINE.test(readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, ''))
+
+test('no file, socket, thread or process is used between the port and the store', () => {
+  const found = sources.filter(file => INNER_FOLDERS.some(folder => file.startsWith(folder)) && usesMachine(file))
+  assert.deepEqual(
+    found,
+    REACHING.map(({ path }) => path),
+  )
 })

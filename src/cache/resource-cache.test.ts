@@ -43,6 +43,16 @@ test('an index that was dropped for others is built again', () => {
   }
 })
 
+test('history does not become old because the clock of the machine is set ahead', t => {
+  const limits = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY, ageMs: 60_000 }
+  const cache = new ResourceCache(widgets, { since: 1, limits })
+  cache.apply(put('a/x', { color: 'red' }, 2))
+  const now = Date.now()
+  t.mock.method(Date, 'now', () => now + 3_600_000)
+  cache.apply(put('a/x', { color: 'blue' }, 3))
+  assert.deepEqual(cache.list({ selection: ANY, at: 2 }).objects.map(colorOf), ['red'])
+})
+
 test('a record that cannot be decoded is kept as a fault, never served', () => {
   const cache = new ResourceCache(widgets, { since: 1 })
   const { after, ...event } = put('a/x', {}, 2)

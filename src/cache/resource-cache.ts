@@ -12,7 +12,7 @@
  */
 
 import { bufferOf, withRevision } from '../codec/stored-bytes.ts'
-import { wallMs } from '../lib/environment.ts'
+import { monotonicMs } from '../lib/environment.ts'
 import type { Resource } from '../schema/resource.ts'
 import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
@@ -96,7 +96,7 @@ export class ResourceCache implements ByteSource, Evictable {
     this.watchers = new Watchers(resource)
     this.#oldest = options.since
     this.#limits = options.limits ?? DEFAULT_HISTORY
-    this.#now = options.now ?? wallMs
+    this.#now = options.now ?? monotonicMs
   }
 
   /** The oldest revision at which reads and from which watches can still be served. */

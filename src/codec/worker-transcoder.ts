@@ -15,6 +15,7 @@ declare const KEELSON_TRANSCODE_WORKER: string | undefined
 
 export class WorkerTranscoder implements Transcoder, AsyncDisposable {
   readonly #pool = new WorkerPool<TranscodeJob, Transcoded>({
+    name: 'transcoding',
     program: () =>
       typeof KEELSON_TRANSCODE_WORKER === 'string'
         ? KEELSON_TRANSCODE_WORKER

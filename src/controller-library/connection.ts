@@ -1,6 +1,7 @@
 /** Requests to an API server: with the credentials of a KubeConfig, or through a function of the caller. */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent, request as httpsRequest, type RequestOptions } from 'node:https'
+import { timeoutSignal } from '../lib/environment.ts'
 import { ApiError } from '../library/api-error.ts'
 import { responseOf } from '../library/fetch.ts'
 import type { ConnectOptions, FetchLike, KubeConfigLike, RequestSettings, ResponseLike } from './public.d.ts'
@@ -30,7 +31,7 @@ export class Connection {
 
   /** The JSON of a response. Rejects with ApiError, and with a TimeoutError when the whole response takes too long. */
   async json<T>(method: string, path: string, sent: Sent = {}): Promise<T> {
-    const signal = AbortSignal.timeout(this.#timeoutMs)
+    const signal = timeoutSignal(this.#timeoutMs)
     const response = await this.#send(method, path, sent, signal)
     return JSON.parse(await response.text())
   }

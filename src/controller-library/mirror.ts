@@ -4,9 +4,9 @@
  *
  *     list ── watch ── ends ── watch ── connection lost ── pause ── watch ── 410 ── list …
  */
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Change } from '../client/change.ts'
 import type { InformerSource } from '../client/informer.ts'
+import { chance, monotonicMs, sleep, timeoutSignal } from '../lib/environment.ts'
 import type { ObjectRevision } from '../schema/object-revision.ts'
 import type { ApiObject, ListOptions } from './public.d.ts'
 import { isExpired, type RemoteResource, type WatchEvent } from './resource-client.ts'
@@ -58,9 +58,9 @@ export class Mirror<T extends ApiObject> implements InformerSource<T> {
   async follow(onListed: () => void): Promise<void> {
     const { signal, onError } = this.#options
     while (!signal.aborted) {
-      const began = performance.now()
+      const began = monotonicMs()
       // A server that ends every watch at once must not be asked without a pause.
-      const breathe = () => (performance.now() - began < FIRST_PAUSE_MS ? pause(FIRST_PAUSE_MS, signal) : undefined)
+      const breathe = () => (monotonicMs() - began < FIRST_PAUSE_MS ? pause(FIRST_PAUSE_MS, signal) : undefined)
       try {
         if (this.#resourceVersion === undefined) {
           await this.#takeList()
@@ -77,7 +77,7 @@ export class Mirror<T extends ApiObject> implements InformerSource<T> {
           continue
         }
         onError(error)
-        await pause(Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LAST_PAUSE_MS) * (1 + Math.random()), signal)
+        await pause(Math.min(FIRST_PAUSE_MS * 2 ** this.#failures++, LAST_PAUSE_MS) * (1 + chance()), signal)
       }
     }
   }
@@ -102,8 +102,8 @@ export class Mirror<T extends ApiObject> implements InformerSource<T> {
 
   async #watchOnce(): Promise<void> {
     const { client, selection, signal, onError } = this.#options
-    const timeoutSeconds = Math.ceil(WATCH_SECONDS * (1 + Math.random()))
-    const overdue = AbortSignal.timeout(timeoutSeconds * 1000 + OVERDUE_MS)
+    const timeoutSeconds = Math.ceil(WATCH_SECONDS * (1 + chance()))
+    const overdue = timeoutSignal(timeoutSeconds * 1000 + OVERDUE_MS)
     const watch = { resourceVersion: this.#resourceVersion!, timeoutSeconds, signal: AbortSignal.any([signal, overdue]) }
     try {
       for await (const event of client.watch(selection, watch)) this.#take(event)
@@ -163,4 +163,4 @@ function revisionOf<T extends ApiObject>(object: T): ObjectRevision<T> {
   }
 }
 
-const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {})
+const pause = (ms: number, signal: AbortSignal): Promise<void> => sleep(ms, { signal }).catch(() => {})

@@ -13,6 +13,11 @@ export interface Timer {
   unref(): this
 }
 
+/** The programs of worker threads. */
+export type WorkerProgram = 'commands' | 'transcoding' | 'validation'
+/** A job of a worker, done at once; `ask` answers its questions. */
+export type InLineJob = (message: any, ask: (question: any) => any) => any
+
 export type SleepOptions = { readonly signal?: AbortSignal; readonly ref?: boolean }
 
 /** The substitute of a simulation. */
@@ -28,6 +33,8 @@ export interface Environment {
   nextIteration(run: () => void): void
   /** A number from 0 to 1, without 1. */
   chance(): number
+  /** Does the work of a worker thread; left out where there are threads nevertheless. */
+  inLine?(program: WorkerProgram): InLineJob
 }
 
 let simulated: Environment | undefined
@@ -66,6 +73,9 @@ export function afterMicrotasks(run: () => void): void {
   if (simulated === undefined) queueMicrotask(() => process.nextTick(run))
   else simulated.nextIteration(run)
 }
+
+/** Does the work of worker threads of a program in this one; undefined where there are threads. */
+export const inLine = (program: WorkerProgram): InLineJob | undefined => simulated?.inLine?.(program)
 
 /** Resolves after a number of milliseconds; rejects when the signal aborts. */
 export function sleep(ms: number, options: SleepOptions = {}): Promise<void> {

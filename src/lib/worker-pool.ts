@@ -8,9 +8,11 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { MessageChannel, type MessagePort, Worker } from 'node:worker_threads'
 import type { Cancellation } from './cancellation.ts'
+import { type InLineJob, inLine, nextIteration, type WorkerProgram } from './environment.ts'
 import type { Asking, FromWorker } from './worker-thread.ts'
 
 export type PoolSettings<J, R> = {
+  readonly name: WorkerProgram
   /** The source text of the program that workers run. */
   readonly program: () => string
   /** A job as it is sent to a worker, with the buffers that are transferred instead of copied. */
@@ -57,6 +59,8 @@ export class WorkerPool<J, R> implements AsyncDisposable {
 
   /** Rejects when too many jobs of the user wait, and with the signal's reason when that aborts. */
   run(job: J, { user, workspace = '', signal }: JobOptions): Promise<R> {
+    const work = inLine(this.#settings.name)
+    if (work) return this.#runInLine(work, job, signal)
     return new Promise((resolve, reject) => {
       if (signal.aborted || this.#closed) {
         reject(signal.reason ?? new Error('the server is closing'))
@@ -78,6 +82,21 @@ export class WorkerPool<J, R> implements AsyncDisposable {
       signal.addEventListener('abort', abort, { once: true })
       this.#waiting.add(pending, workspace, user)
       this.#assign()
+    })
+  }
+
+  /** A simulation has no threads: the job is done in a later iteration, as a result of a thread would come. */
+  #runInLine(work: InLineJob, job: J, signal: Cancellation): Promise<R> {
+    const { send, answer } = this.#settings
+    return new Promise((resolve, reject) => {
+      nextIteration(() => {
+        if (signal.aborted || this.#closed) return reject(signal.reason ?? new Error('the server is closing'))
+        try {
+          resolve(work(send(job).message, question => answer?.(job, question).message))
+        } catch (error) {
+          reject(error)
+        }
+      })
     })
   }
 

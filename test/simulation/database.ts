@@ -41,13 +41,14 @@ export type StoreFaults = {
 
 export const NO_STORE_FAULTS: StoreFaults = { slowMs: 0, lagMs: 0, failsBefore: 0, failsAfter: 0, isCut: false, isDiskBroken: false }
 
-/** A write that fails: without effect, with an unknown outcome, or with the server. */
-export type Fate = 'error' | 'unknown' | 'crash'
+/** A write that fails: without effect, with an unknown outcome, or with the server, which has made it or not. */
+export type Fate = 'error' | 'unknown' | 'crash' | 'crash before'
 /** Which of the next calls of a store fails, and how. */
 export type Nth = { readonly of: 'writes' | 'calls'; readonly fate: Fate; readonly reached: () => void }
 
 /** A request to a store that cannot be reached is given up after this time. */
 const GIVE_UP_MS = 5_000
+const LEASE_KEY = '/coordination.k8s.io/leases/kube-system/kube-controller-manager'
 const MAX_SYNC_MS = 3
 const MAX_TRIP_MS = 1
 const HELD_UP_MS = 20
@@ -67,6 +68,8 @@ export class Database {
   readonly onWrite = new Set<(write: MadeWrite) => void>()
   readonly #views = new Set<StoreView>()
   #deletionsUntilSpace = 0
+  /** The server that wrote the lease of controllers last. */
+  #leads: Process | undefined
 
   constructor(world: World, { isShared, keys = [] }: { readonly isShared: boolean; readonly keys?: Iterable<readonly [string, KeyPair]> }) {
     this.world = world
@@ -115,6 +118,26 @@ export class Database {
     for (const view of server ? [server] : this.#views) view.breakWatches()
   }
 
+  wrote(server: Process, key: string): void {
+    if (key === LEASE_KEY) this.#leads = server
+  }
+
+  /** The server that takes the lease of controllers next, at that moment; undefined if none does in time. */
+  nextLeader(withinMs: number): Promise<Process | undefined> {
+    return new Promise(resolve => {
+      const listener = ({ server, key, change }: MadeWrite) => {
+        const isTaken = key === LEASE_KEY && change.value !== null && this.#leads !== server
+        if (isTaken) done(server)
+      }
+      const done = (server: Process | undefined) => {
+        this.onWrite.delete(listener)
+        resolve(server)
+      }
+      this.onWrite.add(listener)
+      this.world.after(withinMs, 'no new leader', () => done(undefined))
+    })
+  }
+
   left(view: StoreView): void {
     this.#views.delete(view)
   }
@@ -135,6 +158,8 @@ export class StoreView implements Store {
   /** Writes of a sync that failed: they may be on the disk, and nothing more is written before a restart. */
   #failed: Pending[] | undefined
   #isClosed = false
+  /** Whether a crash now leaves every write on the disk. */
+  #keepsAll = false
   #nth: (Nth & { left: number }) | undefined
 
   constructor(database: Database, server: Process, faults: StoreFaults) {
@@ -180,6 +205,9 @@ export class StoreView implements Store {
     if (this.#isClosed) return Promise.reject(new StoreUnavailable('the store is closed'))
     const fate = this.#nthFate('write')
     if (fate === 'error') return Promise.reject(new StoreUnavailable('this write fails'))
+    // Nobody is there for the outcome.
+    if (fate === 'crash before') return new Promise(() => {})
+    this.#keepsAll = fate === 'crash'
     const swapping = this.isShared ? this.#swapAfar(key, change) : this.#swapHere(key, change)
     if (fate !== 'unknown') return swapping
     const unknown = () => {
@@ -284,7 +312,7 @@ export class StoreView implements Store {
   crash(): void {
     const { random, world } = this.#database
     const unsynced = [...(this.#failed ?? []), ...(this.#syncing ?? []), ...this.#waiting]
-    const kept = random.below(unsynced.length + 1)
+    const kept = this.#keepsAll ? unsynced.length : random.below(unsynced.length + 1)
     this.#failed = undefined
     this.#syncing = undefined
     this.#waiting = []
@@ -391,6 +419,7 @@ export class StoreView implements Store {
       if (!swap.ok) return swap
       world.note(`${this.#server.name} writes ${key} at ${swap.revision}`)
       for (const listener of onWrite) listener({ server: this.#server, key, change, revision: swap.revision })
+      this.#database.wrote(this.#server, key)
       return swap
     })
   }

@@ -181,7 +181,7 @@ export async function failEveryNth(
           fate,
           reached() {
             hasFailed = true
-            if (fate === 'crash') world.after(0, 'crash', () => restart(server), clients)
+            if (fate === 'crash' || fate === 'crash before') world.after(0, 'crash', () => restart(server), clients)
           },
         })
         await scenario.run(connection, database.inner)

@@ -12,6 +12,7 @@ export const FAULTS = [
   'stop',
   'pause',
   'long pause',
+  'pause of a new leader',
   'slow commits',
   'failing commits',
   'unknown commits',
@@ -43,9 +44,16 @@ export type Fault = {
 }
 
 /** Faults that only a store which several servers share can have. */
-const SHARED: ReadonlySet<FaultKind> = new Set(['long pause', 'unknown commits', 'cut from the store', 'broken watches'])
+const SHARED: ReadonlySet<FaultKind> = new Set([
+  'long pause',
+  'pause of a new leader',
+  'unknown commits',
+  'cut from the store',
+  'broken watches',
+])
 /** Faults of the disk of one server. */
 const OWN: ReadonlySet<FaultKind> = new Set(['broken disk'])
+const LONG: ReadonlySet<FaultKind> = new Set(['long pause', 'pause of a new leader'])
 /** Longer than the lease of controllers, so that another server takes over. Such a pause may go on when the work is over. */
 const LONG_MS = { least: 6_500, more: 6_000 }
 const MEAN_WAIT_MS = 1_500
@@ -68,7 +76,7 @@ export function planFaults(
     // Faults are most where requests are.
     if (!isBusy(bursts, atMs) && !random.oneIn(4)) continue
     const kind = random.pick(kinds)
-    const isLong = kind === 'long pause'
+    const isLong = LONG.has(kind)
     const forMs = isLong ? LONG_MS.least + random.below(LONG_MS.more) : random.below(random.oneIn(3) ? MAX_MS : MAX_MS / 8)
     faults.push({ kind, atMs, forMs: isLong ? forMs : Math.min(forMs, ms - atMs), server: random.below(servers), size: random.next() })
   }
@@ -105,6 +113,13 @@ export async function commit(fault: Fault, { world, database, network, servers }
     case 'long pause': {
       // Nothing happens in a process while it is paused. Should it be killed meanwhile, the next one is not.
       const { process } = server
+      world.pause(process)
+      await wait()
+      return world.resume(process)
+    }
+    case 'pause of a new leader': {
+      const process = await database.nextLeader(LONG_MS.least + LONG_MS.more)
+      if (process === undefined) return
       world.pause(process)
       await wait()
       return world.resume(process)

@@ -6,7 +6,14 @@ export type Mutant = {
   /** A text that the file has once. */
   readonly find: string
   readonly replace: string
+  /** How long clients work in a run, in milliseconds, where it takes longer than usual to show. */
+  readonly ms?: number
+  /** The chores of every run, where few seeds have them. */
+  readonly chores?: readonly string[]
 }
+
+/** Long enough for the controllers of another server to take over more than once. */
+const ELECTIONS_MS = 20_000
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -199,8 +206,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'an address is released although its service may be stored',
     file: 'src/registry/allocations.ts',
-    find: 'await end(mayHaveHappened(error) ? [] : taken)',
-    replace: 'await end(taken)',
+    find: 'released: mayHaveHappened(error) ? [] : taken }',
+    replace: 'released: taken }',
   },
   {
     name: 'an address is released while its service is changed',
@@ -273,5 +280,53 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/controllers/statefulset/reconcile.ts',
     find: "spec.podManagementPolicy !== 'Parallel'",
     replace: "spec.podManagementPolicy === ''",
+  },
+  {
+    name: 'a write is shown before it is durable',
+    file: 'src/cache/own-writes.ts',
+    find: '    const swapping = this.#store.swap(key, change)\n',
+    replace: `    const next = this.#position.revision + 1
+    const shown = { key, value: madeBytes(value)!, created: change.expect || next, modified: next }
+    if (shown.value) this.#table.ofKey(key)?.apply({ key, after: shown, revision: next })
+    const swapping = this.#store.swap(key, change)\n`,
+  },
+  {
+    name: 'a quota is charged twice',
+    file: 'src/admission/plugins/resource-quota/resource-quota.ts',
+    find: 'used: addLists(running.used, taken)',
+    replace: 'used: addLists(addLists(running.used, taken), taken)',
+  },
+  {
+    name: 'a lease is not renewed',
+    file: 'src/client/leader-election.ts',
+    find: 'await Promise.race([candidate.tryToLead().catch(ignore), pause(candidate.leftMs, signal)])',
+    replace: 'await pause(candidate.leftMs, signal)',
+    chores: ['duties'],
+  },
+  {
+    name: 'a term begins although another has the lease',
+    file: 'src/server/controllers/leadership.ts',
+    find: 'fences: [lease] })',
+    replace: 'fences: [] })',
+    ms: ELECTIONS_MS,
+    chores: ['duties'],
+  },
+  {
+    name: 'a field of another manager is taken without force',
+    file: 'src/patch/apply.ts',
+    find: 'if (outcome.lost.length > 0 && !apply.force) {',
+    replace: 'if (outcome.lost.length > 1 && !apply.force) {',
+  },
+  {
+    name: 'a field that a manager gives up goes although others own it',
+    file: 'src/patch/apply.ts',
+    find: 'for (const { apiVersion, fields } of managers.values()) owned.set(apiVersion, union(owned.get(apiVersion) ?? EMPTY_SET, fields))\n',
+    replace: '',
+  },
+  {
+    name: 'an informer keeps objects that went while it listed again',
+    file: 'src/controller-library/mirror.ts',
+    find: 'if (!(known.revision > Number(resourceVersion))) this.#remove(known)',
+    replace: '',
   },
 ]

@@ -31,3 +31,9 @@ test(`${SEEDS} seeds pass, and new ones`, t => {
   for (const line of stdout.trim().split('\n').slice(-2)) t.diagnostic(line)
   assert.equal(status, 0, stdout + stderr)
 })
+
+test('apply ends well whichever of its writes fails', () => {
+  const { status, stdout, stderr } = simulate('--fail-nth', '--scenario', 'apply')
+  assert.equal(status, 0, stdout + stderr)
+  assert.match(stdout, /✓ apply by two managers, shared store, crash before: [1-9]\d* writes/)
+})

@@ -5,6 +5,8 @@
  */
 import { type Environment, simulate, type Timer } from '../../src/lib/environment.ts'
 import { Random } from '../robustness/random.ts'
+import { guardRun } from './guard.ts'
+import { IN_LINE } from './in-line.ts'
 import { Trace } from './trace.ts'
 
 /** The beginning of every run, in milliseconds since the epoch. */
@@ -173,6 +175,7 @@ export class World {
     simulate(this.#environment())
     const onRejection = (error: unknown) => this.failures.push(`nobody handles the rejection ${(error as Error)?.stack ?? error}`)
     process.on('unhandledRejection', onRejection)
+    const unguard = guardRun(problem => this.failures.push(problem))
     let outcome: { readonly value: T } | { readonly error: unknown } | undefined
     try {
       this.after(0, 'begin', () => {
@@ -198,6 +201,7 @@ export class World {
         await new Promise(systemImmediate)
       }
     } finally {
+      unguard()
       process.off('unhandledRejection', onRejection)
       simulate(undefined)
     }
@@ -221,6 +225,7 @@ export class World {
         this.after(of.iteratesAt - this.#now, 'iteration', run)
       },
       chance: this.#chance,
+      inLine: program => IN_LINE[program],
     }
   }
 

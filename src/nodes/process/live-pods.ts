@@ -11,6 +11,7 @@ import type { Client } from '../../client/client.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import type { LifecycleHandler } from '../../kinds/rules/pod/containers/probes.ts'
+import { startTimer, stopTimer } from '../../lib/environment.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { ReportedDestination } from '../../transport/destination.ts'
 import { standInOf } from '../connect/stand-in.ts'
@@ -179,11 +180,11 @@ export class LivePods implements AsyncDisposable {
     const now = this.#parts.client.now.getTime()
     const runs = [...this.#pods.values()].flatMap(own => [...own.runs.values()])
     for (const { process } of runs) process.stop(now + LIMITS.localProcess.endMs)
-    const kill = setTimeout(() => {
+    const kill = startTimer(() => {
       for (const { process } of runs) process.kill()
     }, LIMITS.localProcess.endMs)
     await Promise.all(runs.map(({ process }) => process.ended))
-    clearTimeout(kill)
+    stopTimer(kill)
     for (const uid of [...this.#pods.keys()]) this.forget(uid)
     await Promise.all(this.#leaving)
   }

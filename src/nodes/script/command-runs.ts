@@ -387,6 +387,7 @@ let holders = 0
 function holdPool(): true {
   holders++
   pool ??= new WorkerPool<Sent, JobResult>({
+    name: 'commands',
     program: () =>
       typeof KEELSON_COMMAND_WORKER === 'string'
         ? inflateRawSync(Buffer.from(KEELSON_COMMAND_WORKER, 'base64')).toString()

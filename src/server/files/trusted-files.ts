@@ -72,10 +72,14 @@ export function warnOfNamedFiles(config: Config, warn: Warn): void {
 }
 
 function namedFiles(config: Config): string[] {
-  const named = Object.entries(config).flatMap(([setting, value]) => (FILE_SETTING.test(setting) ? [value].flat() : []))
+  const named = Object.entries(config).flatMap(([setting, value]) =>
+    FILE_SETTING.test(setting) && setting !== SERVED ? [value].flat() : [],
+  )
   const pairs = config.tlsSniCertKeys.map(readNamedPair).flatMap(({ certFile, keyFile }) => [certFile, keyFile])
   return [...named, ...pairs, config.oidc.caFile].filter(value => typeof value === 'string')
 }
+/** A setting whose name ends as if it named a file: it says which versions are served. */
+const SERVED: keyof Config = 'runtimeConfig'
 const FILE_SETTING = /([Ff]ile|Files|Config|CertificateAuthority|ClientCertificate|ClientKey)$/
 
 /** An empty folder holds nothing of others, so it is made private instead of refused; a umask of 0, as in some CI, opens every new one. */

@@ -19,6 +19,7 @@ export class WorkerValidator implements Validator, AsyncDisposable {
 
   constructor(settings: RuleSettings) {
     this.#pool = new WorkerPool({
+      name: 'validation',
       program: () =>
         typeof KEELSON_VALIDATION_WORKER === 'string'
           ? inflateRawSync(Buffer.from(KEELSON_VALIDATION_WORKER, 'base64')).toString()

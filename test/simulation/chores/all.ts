@@ -4,6 +4,7 @@ import type { Chore, Needs } from './chore.ts'
 import { definitions } from './definitions.ts'
 import { devices } from './devices.ts'
 import { duties } from './duties.ts'
+import { informers } from './informers.ts'
 import { namespaces } from './namespaces.ts'
 import { owners } from './owners.ts'
 import { policies } from './policies.ts'
@@ -14,8 +15,8 @@ import { workloads } from './workloads.ts'
 
 /** Each is made anew for every run, as it remembers acknowledged writes. */
 export const CHORES: readonly { readonly name: string; readonly make: () => Chore }[] = [
-  ...[apply, namespaces, quota, roles, services].map(chore => ({ name: chore.name, make: () => chore })),
-  ...[owners, policies, definitions, workloads, devices, duties].map(make => ({ name: make().name, make })),
+  ...[namespaces, quota, roles, services].map(chore => ({ name: chore.name, make: () => chore })),
+  ...[apply, owners, policies, definitions, workloads, devices, duties, informers].map(make => ({ name: make().name, make })),
 ]
 
 const CONTROLLERS = ['namespace', 'garbagecollector', 'resourcequota']

@@ -2,8 +2,9 @@
 import { type ElectionOptions, type LeaseAccess, type Term, takePart } from '../../../src/client/leader-election.ts'
 import { monotonicMs, sleep, wallMs } from '../../../src/lib/environment.ts'
 import { TERM } from '../../../src/server/controllers/leadership.ts'
+import { bytesOf } from '../../../src/storage/store.ts'
 import type { Process } from '../world.ts'
-import { ask, type Chore, make, rest, type Stage } from './chore.ts'
+import { ask, type Chore, make, objectIn, rest, type Stage } from './chore.ts'
 
 const NAMESPACE = 'duties'
 const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`
@@ -13,16 +14,29 @@ const ACCOUNT_KEY = `/core/serviceaccounts/${NAMESPACE}/default`
 const PARTICIPANTS = 3
 const TIMING = { leaseMs: 1_000, renewMs: 800, retryMs: 150 }
 const ACT_MS = 10
+const LEASE_KEY = '/coordination.k8s.io/leases/kube-system/kube-controller-manager'
+/** Longer than the lease of controllers. */
+const SETTLED_MS = 10_000
 
 export function duties(): Chore {
   /** The server that has begun the newest term. */
   let leader: Process | undefined
+  /** The holder of the lease of controllers. */
+  let holder: string | undefined
+  let terms = 0
   return {
     name: 'duties',
     needs: { controllers: ['serviceaccount'] },
     async prepare({ connection, onWrite, broken }) {
-      onWrite(({ server, key, change, revision }) => {
-        if (key === TERM) leader = server
+      onWrite(write => {
+        const { server, key, change, revision } = write
+        if (key === LEASE_KEY) holder = objectIn(write)?.spec?.holderIdentity
+        if (key === TERM) {
+          const named = Buffer.from(bytesOf(change.value!)).toString()
+          if (holder !== undefined && holder !== named) broken(`${named} began a term at ${revision}, and ${holder} had the lease`)
+          leader = server
+          terms++
+        }
         if (key !== ACCOUNT_KEY || change.value === null || change.expect !== 0 || leader === undefined || leader === server) return
         broken(`${server.name} wrote ${key} at ${revision} as a controller does, and ${leader.name} had taken over`)
       })
@@ -38,7 +52,13 @@ export function duties(): Chore {
       }
       await Promise.all(participants)
     },
-    async check() {},
+    /** Undisturbed servers do not take over from each other. */
+    async check({ broken }) {
+      await sleep(SETTLED_MS)
+      const before = terms
+      await sleep(SETTLED_MS)
+      if (terms !== before) broken(`servers took over from each other ${terms - before} times, and nothing disturbed them`)
+    },
   }
 }
 

@@ -1,16 +1,23 @@
-/** A quota is never exceeded. */
-import { ask, type Chore, eventually, itemsOf, make, repeatedly, rest, type Stage } from './chore.ts'
+/** A quota is never exceeded, nor is one charged for more than it allows. */
+import { ask, type Chore, eventually, itemsOf, make, objectIn, repeatedly, rest, type Stage } from './chore.ts'
 
 const HARD = 4
 const NAMES = 10
 /** The controller counts every five minutes. */
 const COUNTED_MS = 400_000
+const QUOTA_KEY = '/core/resourcequotas/quota/few'
 const PATH = '/api/v1/namespaces/quota/secrets'
 
 export const quota: Chore = {
   name: 'quota',
   mayRepeat: true,
-  async prepare({ connection }) {
+  async prepare({ connection, onWrite, broken }) {
+    // The status is what writes are decided by: charges beyond the quota would keep clients from objects that they may have.
+    onWrite(write => {
+      if (write.key !== QUOTA_KEY) return
+      const used = Number(objectIn(write)?.status?.used?.secrets ?? 0)
+      if (used > HARD) broken(`at revision ${write.revision} the quota of ${HARD} secrets is charged for ${used}`)
+    })
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'quota' } })
     await make(connection, '/api/v1/namespaces/quota/resourcequotas', {
       metadata: { name: 'few' },

@@ -82,14 +82,17 @@ async function deletePod({ connection, random }: Stage): Promise<void> {
 
 function workloadOf(plural: Plural, name: string, { random }: Stage): object {
   const labels = { app: name }
-  const containers = [{ name: 'main', image: 'example.com/app' }]
+  // Some jobs run a command, which decides when they end; a script decides that for the others.
+  const runsCommand = plural === 'jobs' && random.oneIn(2)
+  const command = runsCommand ? { command: ['sh', '-c', 'echo begins; sleep 0.2; test -n "$HOSTNAME"'] } : {}
+  const containers = [{ name: 'main', image: 'example.com/app', ...command }]
   const spec = {
     terminationGracePeriodSeconds: 1,
     automountServiceAccountToken: false,
     containers,
     restartPolicy: plural === 'jobs' ? 'Never' : 'Always',
   }
-  const annotations = { 'sim.keelson.dev/run-time': plural === 'jobs' ? '300ms' : '1h' }
+  const annotations = runsCommand ? {} : { 'sim.keelson.dev/run-time': plural === 'jobs' ? '300ms' : '1h' }
   const template = { metadata: { labels, annotations }, spec }
   if (plural === 'jobs')
     return {
