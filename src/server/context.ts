@@ -35,4 +35,6 @@ export type ServerContext = {
   readonly log: Log
   /** Ends all that runs beside requests. */
   readonly signal: AbortSignal
+  /** Ends after the last request: whoever keeps state by which requests are decided listens to it, not to the former. */
+  readonly answered: AbortSignal
 }

@@ -157,8 +157,9 @@ async function openComponents(stored: Stored) {
   const { groupDomain } = config
   const ending = new AbortController()
   const { signal } = ending
+  const answered = new AbortController()
   // Every component that runs beside requests listens for the end.
-  setMaxListeners(0, signal)
+  setMaxListeners(0, signal, answered.signal)
   const registry = new LateBound<Registry>('the registry')
   const componentAuthorizer = new LateBound<Authorizer>('the authorizer of components')
   const listening = new LateBound<Listening>('the address of the server')
@@ -176,12 +177,13 @@ async function openComponents(stored: Stored) {
     authorizer: () => componentAuthorizer.get(),
     onError: error => log.error({ error: failureText(error) }, 'a component could not take in a change'),
     metrics: clientMetrics,
-    signal,
+    signal: answered.signal,
   })
   const controllers = controllerRunner({ clientFor: backgroundClientFor, groupDomain, gate, log, clock, signal })
   assembly.onClose(async () => {
     ending.abort()
     await controllers.idle()
+    answered.abort()
   })
   const client = clientFor(serverIdentity())
   const destinations = await openDestinations(config, {
@@ -206,6 +208,7 @@ async function openComponents(stored: Stored) {
     now,
     log,
     signal,
+    answered: answered.signal,
   }
   const reader = objectReader(catalog, client)
   return {

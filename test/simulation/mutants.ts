@@ -329,4 +329,11 @@ export const MUTANTS: readonly Mutant[] = [
     find: 'if (!(known.revision > Number(resourceVersion))) this.#remove(known)',
     replace: '',
   },
+  {
+    name: 'roles are not followed while the server ends',
+    file: 'src/server/access/roles.ts',
+    find: "openRoleIndex({ clientFor, answered }: Pick<ServerContext, 'clientFor' | 'answered'>)",
+    replace: 'openRoleIndex({ clientFor, signal: answered }: any)',
+    chores: ['roles'],
+  },
 ]

@@ -35,7 +35,7 @@ export interface Authorization {
 }
 
 /** The graph that relates objects to nodes, kept up to date. */
-function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): { graph: NodeGraph; synced: Promise<void> } {
+function openNodeGraph({ config, catalog, clientFor, answered }: ServerContext): { graph: NodeGraph; synced: Promise<void> } {
   const graph = new NodeGraph()
   const client = clientFor(serverIdentity())
   const watching: Promise<void>[] = []
@@ -47,7 +47,7 @@ function openNodeGraph({ config, catalog, clientFor, signal }: ServerContext): {
       if (type === 'deleted') graph.remove(plural, { namespace, name })
       else graph.put(plural, { namespace, name, read: () => current.object })
     }
-    watching.push(client.of(resource).watch(onChange, signal))
+    watching.push(client.of(resource).watch(onChange, answered))
   }
   return { graph, synced: Promise.all(watching).then(() => {}) }
 }

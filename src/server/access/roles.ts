@@ -20,7 +20,7 @@ import type { ServerContext } from '../context.ts'
 const KINDS = { clusterroles: ClusterRole, clusterrolebindings: ClusterRoleBinding, roles: Role, rolebindings: RoleBinding } as const
 
 /** An index of the stored roles and bindings; a write is answered after it. `synced` resolves when all existing ones are in it. */
-export function openRoleIndex({ clientFor, signal }: Pick<ServerContext, 'clientFor' | 'signal'>): {
+export function openRoleIndex({ clientFor, answered }: Pick<ServerContext, 'clientFor' | 'answered'>): {
   index: RoleIndex
   synced: Promise<void>
 } {
@@ -31,7 +31,7 @@ export function openRoleIndex({ clientFor, signal }: Pick<ServerContext, 'client
       const { namespace, name } = current
       if (type === 'deleted') index.remove(plural, { namespace, name })
       else index.put(plural, { namespace, name, read: () => current.object })
-    }, signal),
+    }, answered),
   )
   return { index, synced: Promise.all(watching).then(() => {}) }
 }

@@ -26,12 +26,12 @@ export async function openAdmission(
   context: ServerContext,
   { settings, reader, namespace, authorization, quota }: AdmissionParts,
 ): Promise<{ readonly chain: Admission; readonly metrics: AdmissionMetrics }> {
-  const { config, catalog, clientFor, log, signal } = context
+  const { config, catalog, clientFor, log, answered } = context
   const { groupDomain } = config
   const client = clientFor(serverIdentity())
   const metrics = new AdmissionMetrics(log)
   const transport = new WebhookTransport({ dial: context.egress.controlplane })
-  signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
+  answered.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   const { manifestFolders } = settings
   const manifests = manifestFolders
     ? new (await import('./static-manifests.ts')).StaticManifests(manifestFolders, { ...context, groupDomain, metrics })
@@ -50,7 +50,7 @@ export async function openAdmission(
     authorizer: authorization.authorizer,
     observer: metrics,
     newUid: newUuid,
-    signal,
+    signal: answered,
   })
   const plugins = admissionPlugins(config, {
     settings,
