@@ -238,8 +238,7 @@ ${Object.values(commands).map(usageLine).join('\n')}
 The first minute
   keelson serve &
   export KUBECONFIG=$PWD/keelson-data/admin.kubeconfig
-  kubectl create configmap hello --from-literal=who=world
-  kubectl get configmaps
+  kubectl create configmap hello --from-literal=who=world && kubectl get configmaps
 `
 }
 
