@@ -212,7 +212,9 @@ test('three servers never let more through than a quota allows, while objects ar
       ),
     )
     const made = answers.filter(({ status }) => status === 201)
-    for (const { status, text } of answers) assert.ok(status === 201 || (status === 403 && text.includes('exceeded quota: few')), text)
+    // On a busy machine some give up before it is their turn.
+    const refusals: Readonly<Record<number, string>> = { 403: 'exceeded quota: few', 500: 'resource quota evaluation timed out' }
+    for (const { status, text } of answers) assert.ok(status === 201 || text.includes(refusals[status] ?? '\n'), text)
     const { items } = (await ask(a, CONFIG_MAPS)).json
     assert.ok(items.length <= 40, `${items.length} config maps`)
     assert.ok(made.length > 0)

@@ -71,13 +71,32 @@ public final class Keelson implements AutoCloseable {
       var process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
       var line = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8)).readLine();
       if (line == null) throw new IllegalStateException("keelson did not start; see its messages above");
-      return new Keelson(folder, process, token, line);
+      var server = new Keelson(folder, process, token, line);
+      server.connect();
+      return server;
     } catch (IOException error) {
       throw new UncheckedIOException(error);
     } catch (GeneralSecurityException error) {
       throw new IllegalStateException(error);
     }
   }
+
+  /**
+   * Opens the connection. The first handshake of a JVM loads many classes: on a busy machine the server may not wait for its end, while the
+   * next one is fast.
+   */
+  private void connect() {
+    for (var attempt = 1; ; attempt++) {
+      try {
+        send("GET", "/readyz", null);
+        return;
+      } catch (UncheckedIOException error) {
+        if (attempt == CONNECTION_ATTEMPTS) throw error;
+      }
+    }
+  }
+
+  private static final int CONNECTION_ATTEMPTS = 5;
 
   /** {@code https://HOST:PORT}. */
   public String url() {
