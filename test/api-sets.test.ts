@@ -153,6 +153,43 @@ test('the minimal set has service accounts with tokens, quotas and policies', pa
   assert.match((await post(minimal, maps, named('v1', 'ConfigMap', 'b'))).json.message, /exceeded quota/)
 })
 
+test('a set has the bootstrap roles of what it serves, and no others', patient, async () => {
+  const rolesOf = async (server: Target): Promise<string[]> => {
+    const [roles, bindings] = await Promise.all(
+      ['clusterroles', 'clusterrolebindings'].map(async plural => {
+        const { json } = await ask(server, `/apis/rbac.authorization.k8s.io/v1/${plural}`)
+        const isBootstrap = ({ metadata }: any) => metadata.labels?.['kubernetes.io/bootstrapping'] === 'rbac-defaults'
+        return json.items.filter(isBootstrap)
+      }),
+    )
+    const names = roles.map(({ metadata }: any) => metadata.name)
+    for (const { roleRef } of bindings) assert.ok(names.includes(roleRef.name), roleRef.name)
+    return names
+  }
+  const absent = [
+    'system:controller:deployment-controller',
+    'system:controller:ttl-controller',
+    'system:kube-dns',
+    'system:volume-scheduler',
+  ]
+  const always = [
+    'cluster-admin',
+    'edit',
+    'system:discovery',
+    'system:controller:generic-garbage-collector',
+    'system:controller:namespace-controller',
+  ]
+  const ofAccounts = ['system:controller:service-account-controller', 'system:controller:root-ca-cert-publisher']
+  for (const [server, present, missing] of [
+    [minimal, [...always, ...ofAccounts], absent],
+    [none, always, [...absent, ...ofAccounts]],
+  ] as const) {
+    const names = await rolesOf(server)
+    for (const name of present) assert.ok(names.includes(name), name)
+    for (const name of missing) assert.ok(!names.includes(name), name)
+  }
+})
+
 test('a definition may use the group of a kind that is not served where kube-apiserver permits that group', patient, async () => {
   const refused = async (given: object) => (await post(minimal, CRDS, given)).json.message
   assert.match(await refused(definition('deployments', 'apps')), /should be a domain with at least one dot/)

@@ -27,11 +27,14 @@ export const AUTHORIZATION_MODES = ['RBAC', 'Node', 'Webhook', 'ABAC', 'AlwaysAl
 /** Whether a controller runs: named, or not excluded from `*`. Some of `*` run only with simulated nodes, some never. */
 export function runsController(config: Config, name: ControllerName): boolean {
   const { controllers } = config
-  const named = (prefix: string) => controllers.some(each => each.startsWith(prefix) && controllerNamed(each.slice(prefix.length)) === name)
-  if (controllers.includes('none') || named('-')) return false
+  if (controllers.includes('none') || namesController(config, name, '-')) return false
   const { onlyWithNodes, isOff } = CONTROLLERS.get(name)!
-  return named('') || (controllers.includes('*') && !isOff && (!onlyWithNodes || simulatedNodes(config) > 0))
+  return namesController(config, name) || (controllers.includes('*') && !isOff && (!onlyWithNodes || simulatedNodes(config) > 0))
 }
+
+/** Whether the configuration has a controller by its own name, after a prefix. */
+export const namesController = ({ controllers }: Config, name: ControllerName, prefix: '' | '-' = ''): boolean =>
+  controllers.some(each => each.startsWith(prefix) && controllerNamed(each.slice(prefix.length)) === name)
 
 export const runsAnyController = (config: Config): boolean => [...CONTROLLERS.keys()].some(name => runsController(config, name))
 

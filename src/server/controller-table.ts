@@ -255,6 +255,7 @@ const TABLE = {
     },
   },
   'selinux-warning-controller': {
+    needs: 'pods',
     isOff: true,
     gate: 'SELinuxChangePolicy',
     load: async () => (await import('../controllers/selinuxwarning/controller.ts')).selinuxWarningController,
@@ -309,6 +310,7 @@ const TABLE = {
     load: async () => (await import('../controllers/tokencleaner/controller.ts')).tokenCleaner,
   },
   'ttl-controller': {
+    needs: 'nodes',
     alias: 'ttl',
     load: async () => (await import('../controllers/ttl/controller.ts')).ttlController,
   },

@@ -6,7 +6,7 @@ import { AGGREGATED_PARTS, CLUSTER_ROLES } from './cluster-roles.ts'
 import { COMPONENT_ROLES } from './component-roles.ts'
 import { CONTROLLER_ROLES } from './controller-roles.ts'
 import { addedControllers, addedRules } from './gated-rules.ts'
-import { type RuleLine, ruleOf } from './notation.ts'
+import { EVENTS, type RuleLine, ruleOf } from './notation.ts'
 
 type Texts = Readonly<Record<string, string>>
 type Metadata = { readonly name: string; readonly namespace?: string; readonly labels: Texts; readonly annotations: Texts }
@@ -32,8 +32,16 @@ export const AUTOUPDATE = 'rbac.authorization.kubernetes.io/autoupdate'
 /** Roles for users; each aggregates the roles labelled for it. `into` is the next larger one. */
 const AGGREGATED = { admin: {}, edit: { into: 'admin' }, view: { into: 'edit' } } as const
 
-/** Cluster roles and their bindings; some belong to features whose gate must be on. */
-export function* clusterPolicy(groupDomain: string, gate: (name: string) => boolean = () => false): Iterable<BootstrapObject> {
+export type PolicyOptions = {
+  /** Whether a feature gate is on; some roles belong to features. Default: none is. */
+  readonly gate?: (name: string) => boolean
+  /** Whether the server has a resource. Default: it has all. */
+  readonly isServed?: (group: string, plural: string) => boolean
+}
+
+/** Cluster roles and their bindings. */
+export function* clusterPolicy(groupDomain: string, options: PolicyOptions = {}): Iterable<BootstrapObject> {
+  const { gate = () => false } = options
   const label = (role: string) => ({ [`rbac.authorization.${groupDomain}/aggregate-to-${role}`]: 'true' })
   const roleFrom = (name: string, lines: readonly RuleLine[], labels?: Texts): BootstrapObject => ({
     resource: 'clusterroles',
@@ -46,27 +54,53 @@ export function* clusterPolicy(groupDomain: string, gate: (name: string) => bool
     const part = `system:aggregate-to-${name}`
     yield roleFrom(part, AGGREGATED_PARTS[part]!, label(name))
   }
+  const left = new Set<string>()
   for (const [name, lines] of Object.entries({ ...CLUSTER_ROLES, ...COMPONENT_ROLES }))
-    yield roleFrom(name.replace('{group_domain}', groupDomain), lines)
-  for (const [name, subjects] of Object.entries(CLUSTER_BINDINGS)) yield clusterBinding(name, subjects, groupDomain)
+    if (isOfUse(lines, groupDomain, options)) yield roleFrom(name.replace('{group_domain}', groupDomain), lines)
+    else left.add(name)
+  for (const [name, subjects] of Object.entries(CLUSTER_BINDINGS)) if (!left.has(name)) yield clusterBinding(name, subjects, groupDomain)
   for (const [name, lines] of Object.entries({ ...CONTROLLER_ROLES, ...addedControllers(gate) })) {
+    if (!isOfUse(lines, groupDomain, options)) continue
     yield roleFrom(`system:controller:${name}`, lines)
     yield clusterBinding(`system:controller:${name}`, [`ServiceAccount kube-system/${name}`], groupDomain)
   }
 }
 
 /** Roles and bindings of namespaces, which exist before them. */
-export function* namespacePolicy(groupDomain: string): Iterable<BootstrapObject> {
+export function* namespacePolicy(groupDomain: string, options: PolicyOptions = {}): Iterable<BootstrapObject> {
+  const left = new Set<string>()
   for (const [namespace, roles] of Object.entries(NAMESPACE_ROLES))
     for (const [name, lines] of Object.entries(roles)) {
+      if (!isOfUse(lines, groupDomain, options)) {
+        left.add(`${namespace}/${name}`)
+        continue
+      }
       const metadata = { ...metadataOf(name), namespace }
       yield { resource: 'roles', object: { metadata, rules: lines.map(line => ruleOf(line, groupDomain)) } }
     }
   for (const [namespace, bindings] of Object.entries(NAMESPACE_BINDINGS))
     for (const [name, { role = name, subjects }] of Object.entries(bindings)) {
+      if (left.has(`${namespace}/${role}`)) continue
       const metadata = { ...metadataOf(name), namespace }
       yield { resource: 'rolebindings', object: bindingOf(metadata, { role: ['Role', role], subjects, groupDomain }) }
     }
+}
+
+/**
+ * Whether a role permits anything that the server has: a server of few kinds has no use for the roles of the others' components. Events and
+ * rules for all resources do not count where a role has others.
+ */
+function isOfUse(lines: readonly RuleLine[], groupDomain: string, { isServed }: PolicyOptions): boolean {
+  if (!isServed) return true
+  const rules = lines.filter(line => line !== EVENTS).map(line => ruleOf(line, groupDomain))
+  const particular = rules.filter(({ resources = [] }) => !resources.some(resource => resource.startsWith('*')))
+  return (
+    particular.length === 0 ||
+    particular.some(
+      ({ apiGroups, resources }) =>
+        !apiGroups || apiGroups.some(group => resources?.some(resource => isServed(group, resource.split('/')[0]!))),
+    )
+  )
 }
 
 const clusterBinding = (name: string, subjects: readonly SubjectText[], groupDomain: string): BootstrapObject => ({

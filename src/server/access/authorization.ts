@@ -13,6 +13,7 @@ import type { Change } from '../../client/change.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { waitFor } from '../../lib/step.ts'
+import type { Catalog } from '../../registry/catalog.ts'
 import type { Attributes } from '../../schema/access.ts'
 import { type AUTHORIZATION_MODES, ConfigError } from '../config.ts'
 import type { ServerContext } from '../context.ts'
@@ -84,7 +85,14 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
           log,
           signal,
         })
-  const ensuring = { client: clientFor(serverIdentity()), caches, groupDomain, gate }
+  const ensuring = {
+    client: clientFor(serverIdentity()),
+    caches,
+    groupDomain,
+    gate,
+    // As in kube-apiserver, `--runtime-config` leaves out no role.
+    ...(config.api !== 'all' && { isServed: servedBy(context.catalog) }),
+  }
   return {
     authorizer,
     *may(user, attributes) {
@@ -109,6 +117,12 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
     },
     start: () => ensureNamespaceRoles(ensuring),
   }
+}
+
+/** Whether a resource is served in any version. */
+function servedBy(catalog: Catalog): (group: string, plural: string) => boolean {
+  const served = new Set([...catalog].map(({ group, plural }) => `${group}/${plural}`))
+  return (group, plural) => served.has(`${group}/${plural}`)
 }
 
 /** The policies of the mode ABAC. Throws ConfigError. */

@@ -1,6 +1,6 @@
 /** The roles of a server: the index behind authorization, and the bootstrap roles. */
 
-import { type BootstrapObject, clusterPolicy, namespacePolicy } from '../../authz/bootstrap/policy.ts'
+import { type BootstrapObject, clusterPolicy, namespacePolicy, type PolicyOptions } from '../../authz/bootstrap/policy.ts'
 import { missingFromBinding, missingFromRole } from '../../authz/bootstrap/reconcile.ts'
 import { ROLE_RESOURCES, RoleIndex, type RoleResource } from '../../authz/role-index.ts'
 import type { Caches } from '../../cache/caches.ts'
@@ -36,19 +36,18 @@ export function openRoleIndex({ clientFor, answered }: Pick<ServerContext, 'clie
   return { index, synced: Promise.all(watching).then(() => {}) }
 }
 
-export type Ensuring = {
+export type Ensuring = PolicyOptions & {
   readonly client: Client
   readonly caches: Caches
   readonly groupDomain: string
-  readonly gate?: (name: string) => boolean
 }
 
 /** Creates missing roles and bindings of the cluster, and adds missing rules to existing ones. */
-export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> =>
-  ensureAll(clusterPolicy(ensuring.groupDomain, ensuring.gate), ensuring)
+export const ensureClusterRoles = (ensuring: Ensuring): Promise<void> => ensureAll(clusterPolicy(ensuring.groupDomain, ensuring), ensuring)
 
 /** The same in namespaces, which exist by now. */
-export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> => ensureAll(namespacePolicy(ensuring.groupDomain), ensuring)
+export const ensureNamespaceRoles = (ensuring: Ensuring): Promise<void> =>
+  ensureAll(namespacePolicy(ensuring.groupDomain, ensuring), ensuring)
 
 /** Writes all at once, so that they share a commit. */
 async function ensureAll(policy: Iterable<BootstrapObject>, { client, caches }: Ensuring): Promise<void> {

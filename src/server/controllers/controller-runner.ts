@@ -7,7 +7,7 @@ import type { Log } from '../../http/observability/log.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { yieldToOthers } from '../../lib/yield.ts'
 import type { Catalog } from '../../registry/catalog.ts'
-import { type Config, runsController } from '../config.ts'
+import { type Config, namesController, runsController } from '../config.ts'
 import type { ServerContext } from '../context.ts'
 import { CONTROLLERS, type ControllerEntry, type ControllerParts } from '../controller-table.ts'
 
@@ -20,18 +20,20 @@ export async function startControllers(
   parts: ControllerParts,
   { run, gate, catalog, log, signal }: Start,
 ): Promise<{ startOthers(): Promise<void> }> {
-  const [first, others]: [ControllerEntry[], ControllerEntry[]] = [[], []]
+  const [first, others]: [Chosen[], Chosen[]] = [[], []]
   const served = servedNames(catalog, config.groupDomain)
   for (const [name, entry] of CONTROLLERS)
     if (runsController(config, name) && (entry.gate === undefined || gate(entry.gate)))
-      if (entry.needs === undefined || served.has(entry.needs)) (entry.first ? first : others).push(entry)
-  const start = async ({ load }: ControllerEntry) => {
+      if (entry.needs === undefined || served.has(entry.needs))
+        (entry.first ? first : others).push({ ...entry, isNamed: namesController(config, name) })
+  const start = async ({ load, isNamed }: Chosen) => {
     const controller = await load(parts)
     try {
       return controller && run(controller)
     } catch (error) {
       if (!(error instanceof NotServed)) throw error
-      log.warn({ controller: controller!.name }, `a controller is left out: ${error.message}`)
+      // Nobody has asked for one that is only among all.
+      log[isNamed ? 'warn' : 'debug']({ controller: controller!.name }, `a controller is left out: ${error.message}`)
       return undefined
     }
   }
@@ -47,6 +49,7 @@ export async function startControllers(
   }
 }
 
+type Chosen = ControllerEntry & { readonly isNamed: boolean }
 type Start = Pick<ControllerRunner, 'run'> & Pick<ServerContext, 'gate' | 'catalog' | 'log' | 'signal'>
 
 /** The resources that the server has, by plural and the group without its domain. */
