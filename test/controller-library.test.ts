@@ -1,7 +1,9 @@
-// The library for controllers (keelson/controller) against a real server, over its fetch and over a KubeConfig of client-node.
+// The library for controllers (keelson/controller) against a real server, over its fetch and over a KubeConfig of client-node; with the
+// kubeconfig of another API server, such as kube-apiserver, most of it also against that.
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { CoreV1Api, KubeConfig } from '@kubernetes/client-node'
+import { fetchWith } from '../src/controller-library/connection.ts'
 import {
   ApiError,
   type ApiObject,
@@ -18,13 +20,37 @@ import {
   workQueue,
 } from '../src/controller-library/index.ts'
 import { eventually, patient, type Scope, serverOfFile } from './kit.ts'
+import { testWith } from './programs.ts'
 
 type ConfigMap = ApiObject & { readonly data?: Readonly<Record<string, string>> }
 const CONFIG_MAPS = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' }
 const NAMESPACES = { apiVersion: 'v1', kind: 'Namespace', plural: 'namespaces', namespaced: false }
 
+const LEASES = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', plural: 'leases' }
+const EVENTS = { apiVersion: 'v1', kind: 'Event', plural: 'events' }
+
 const server = serverOfFile({ nodes: 0, controllers: ['none'] })
 let count = 0
+
+/** A server that can be written to. */
+type Reached = { readonly fetch: FetchLike; readonly config: KubeConfig }
+const ours: Reached = {
+  get fetch() {
+    return server.fetch as FetchLike
+  },
+  get config() {
+    const config = new KubeConfig()
+    config.loadFromOptions(server.kubeConfig)
+    return config
+  },
+}
+
+const portable: [title: string, body: (t: Scope, reached: Reached) => Promise<void>][] = []
+/** A test that runs against another API server as well. */
+function portableTest(title: string, body: (t: Scope, reached: Reached) => Promise<void>): void {
+  portable.push([title, body])
+  test(title, patient, t => body(t, ours))
+}
 
 /** Waits until a check no longer throws. */
 async function holds(check: () => void): Promise<void> {
@@ -44,9 +70,11 @@ async function holds(check: () => void): Promise<void> {
 }
 
 /** Config maps of a namespace of its own; errors are kept. */
-async function open(t: Scope, fetch: FetchLike = server.fetch) {
-  const namespace = `controllers-${++count}`
-  await server.create({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } })
+async function open(t: Scope, fetch: FetchLike = server.fetch as FetchLike) {
+  const namespace = `controllers-${++count}-${process.pid}`
+  await connect(fetch)
+    .of(NAMESPACES)
+    .create({ metadata: { name: namespace } })
   const end = new AbortController()
   t.after(() => end.abort())
   const errors: unknown[] = []
@@ -57,8 +85,8 @@ async function open(t: Scope, fetch: FetchLike = server.fetch) {
   return { namespace, end, errors, api, maps, named, settings }
 }
 
-test('objects are read and written, and expected failures are values', patient, async t => {
-  const { maps, named, api, namespace } = await open(t)
+portableTest('objects are read and written, and expected failures are values', async (t, reached) => {
+  const { maps, named, api, namespace } = await open(t, reached.fetch)
   const made = await maps.create({ ...named('a'), data: { k: '1' } })
   assert.deepEqual([made?.data, made?.kind], [{ k: '1' }, 'ConfigMap'])
   assert.equal(await maps.create(named('a')), undefined)
@@ -83,10 +111,9 @@ test('objects are read and written, and expected failures are values', patient, 
   await assert.rejects(async () => maps.get({ name: 'a' }), /configmaps a: objects of configmaps are in namespaces, and none is named/)
 })
 
-test('a KubeConfig of client-node is enough, and its connections are kept', patient, async t => {
-  const { namespace, named, settings } = await open(t)
-  const config = new KubeConfig()
-  config.loadFromOptions(server.kubeConfig)
+portableTest('a KubeConfig of client-node is enough, and its connections are kept', async (t, reached) => {
+  const { namespace, named, settings } = await open(t, reached.fetch)
+  const { config } = reached
   const maps = connect(config).of<ConfigMap>(CONFIG_MAPS)
   const cached = informer(maps, settings)
   await cached.synced
@@ -102,7 +129,7 @@ test('a KubeConfig of client-node is enough, and its connections are kept', pati
   assert.equal(cached.get({ namespace, name: 'b' }), undefined)
 })
 
-test('a long list is read page by page, and at once if its pages expire', patient, async t => {
+portableTest('a long list is read page by page, and at once if its pages expire', async (t, reached) => {
   let expire = false
   const paths: string[] = []
   const { maps, named, namespace } = await open(t, async (path, init) => {
@@ -111,7 +138,7 @@ test('a long list is read page by page, and at once if its pages expire', patien
       expire = false
       return new Response(JSON.stringify({ kind: 'Status', message: 'expired', reason: 'Expired', code: 410 }), { status: 410 })
     }
-    return server.fetch(path.replace('limit=500', 'limit=2'), init as object)
+    return reached.fetch(path.replace('limit=500', 'limit=2'), init as object)
   })
   for (let i = 0; i < 5; i++) await maps.create(named(`m${i}`))
   paths.length = 0
@@ -127,8 +154,8 @@ test('a long list is read page by page, and at once if its pages expire', patien
   )
 })
 
-test('an informer delivers present objects and changes, and keeps indexes', patient, async t => {
-  const { maps, named, settings, errors } = await open(t)
+portableTest('an informer delivers present objects and changes, and keeps indexes', async (t, reached) => {
+  const { maps, named, settings, errors } = await open(t, reached.fetch)
   const owner = (await maps.create(named('owner')))!
   const cached = informer(maps, settings)
   const seen: string[] = []
@@ -198,8 +225,8 @@ test('an informer sees a write that it was told of, before its event and never a
   assert.deepEqual([cached.get(made.metadata), seen], [undefined, ['added 1', 'deleted 1']])
 })
 
-test('objects are delivered again after a while if that is asked for', patient, async t => {
-  const { maps, named, settings } = await open(t)
+portableTest('objects are delivered again after a while if that is asked for', async (t, reached) => {
+  const { maps, named, settings } = await open(t, reached.fetch)
   await maps.create(named('a'))
   const cached = informer(maps, { ...settings, resyncMs: 10 })
   let updates = 0
@@ -207,12 +234,11 @@ test('objects are delivered again after a while if that is asked for', patient, 
   await holds(() => assert.equal(updates >= 2, true))
 })
 
-test('a queue repeats conflicts at once, and reports other failures', patient, async t => {
-  const { maps, named, settings, errors } = await open(t)
+portableTest('a queue repeats conflicts at once, and reports other failures', async (t, reached) => {
+  const { maps, named, settings, errors } = await open(t, reached.fetch)
   const old = (await maps.create(named('a')))!
   await maps.patch(old.metadata, { data: { k: '1' } })
-  const config = new KubeConfig()
-  config.loadFromOptions(server.kubeConfig)
+  const { config } = reached
   const core = config.makeApiClient(CoreV1Api)
   const { namespace = '', name = '' } = old.metadata
   const attempts = [
@@ -231,8 +257,8 @@ test('a queue repeats conflicts at once, and reports other failures', patient, a
   assert.deepEqual(namedBy(queueKey(old.metadata)), { namespace, name })
 })
 
-test('of two participants one leads, and the other follows when it ends', patient, async t => {
-  const { api, namespace, settings, errors } = await open(t)
+portableTest('of two participants one leads, and the other follows when it ends', async (t, reached) => {
+  const { api, namespace, settings, errors } = await open(t, reached.fetch)
   const leading: string[] = []
   const take = (holder: string) => {
     const end = new AbortController()
@@ -258,26 +284,34 @@ test('of two participants one leads, and the other follows when it ends', patien
   first.end.abort()
   await first.ended
   await holds(() => assert.deepEqual(leading, ['first', 'second']))
-  const { spec } = await server.get<any>('lease/lease', { namespace })
+  const lease = async (): Promise<any> => await api.of(LEASES).get({ namespace, name: 'lease' })
+  const { spec } = await lease()
   assert.deepEqual([spec.holderIdentity, spec.leaseDurationSeconds], ['second', 15])
   second.end.abort()
   await second.ended
-  assert.equal((await server.get<any>('lease/lease', { namespace })).spec.holderIdentity, '')
+  assert.equal((await lease()).spec.holderIdentity, '')
   await assert.rejects(leaderElection({ ...settings, api, name: 'l', renewMs: 20_000, lead: async () => {} }), RangeError)
   assert.deepEqual(errors, [])
 })
 
-test('events are counted up, and those of a namespace that is gone are no failure', patient, async t => {
-  const { api, maps, named, settings, errors, namespace } = await open(t)
+portableTest('events are counted up, and those of a namespace that is gone are no failure', async (t, reached) => {
+  const { api, maps, named, settings, errors, namespace } = await open(t, reached.fetch)
   const object = (await maps.create(named('a')))! as ConfigMap & { apiVersion: string; kind: string }
   const recorder = eventRecorder({ api, component: 'tested', onError: settings.onError })
   for (let i = 0; i < 3; i++) recorder.event(object, 'Normal', 'Made', 'it is there')
   await recorder.flushed()
-  const events = await server.list<any>('events', { namespace })
+  const events: any[] = [...(await api.of(EVENTS).list({ namespace }))]
   const [{ reason, message, count, source, involvedObject }] = events
   assert.deepEqual([events.length, reason, message, count, source], [1, 'Made', 'it is there', 3, { component: 'tested' }])
   assert.equal(involvedObject.uid, object.metadata.uid)
   recorder.event({ ...object, metadata: { ...object.metadata, namespace: 'no-such' } }, 'Warning', 'Lost', 'nobody reads it')
   await recorder.flushed()
   assert.deepEqual(errors, [])
+})
+
+testWith('another API server', 'the same against another API server', patient, async (t: TestContext, file) => {
+  const config = new KubeConfig()
+  config.loadFromFile(file)
+  const reached = { config, fetch: fetchWith(config) }
+  for (const [title, body] of portable) await t.test(title, scope => body(scope, reached))
 })

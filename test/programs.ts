@@ -114,6 +114,14 @@ const PROGRAMS = {
     hint: 'run the tests on Linux with Node 20.16 or newer',
     isOptional: process.platform !== 'linux',
   },
+  // Not a program, but the kubeconfig of an API server that tests may write to.
+  'another API server': {
+    variable: 'KEELSON_TEST_KUBECONFIG',
+    commands: [],
+    find: () => pathsIn(process.env['KEELSON_TEST_KUBECONFIG']).filter(path => existsSync(path)),
+    hint: 'the kubeconfig of a kube-apiserver, with an administrator',
+    isOptional: true,
+  },
   // Services and pods must not have loopback addresses.
   'own address': {
     variable: 'KEELSON_ADDRESS',

@@ -72,7 +72,7 @@ export class Connection {
 type Kept = { readonly credentials: string; readonly agent: RequestOptions['agent'] }
 
 /** Sends requests as the user of a KubeConfig, over connections that are kept. */
-function fetchWith(config: KubeConfigLike): FetchLike {
+export function fetchWith(config: KubeConfigLike): FetchLike {
   let kept: Kept | undefined
   return async (path, { method = 'GET', headers = {}, body, signal } = {}) => {
     const cluster = config.getCurrentCluster()
