@@ -153,7 +153,7 @@ test('the minimal set has service accounts with tokens, quotas and policies', pa
   assert.match((await post(minimal, maps, named('v1', 'ConfigMap', 'b'))).json.message, /exceeded quota/)
 })
 
-test('a set has the bootstrap roles of what it serves, and no others', patient, async () => {
+test('a set has the bootstrap roles of its kinds, and no others', patient, async () => {
   const rolesOf = async (server: Target): Promise<string[]> => {
     const [roles, bindings] = await Promise.all(
       ['clusterroles', 'clusterrolebindings'].map(async plural => {
