@@ -1,8 +1,19 @@
 // Pods and Services that stand for a process on this machine: every connection of the server goes there, and only administrators say so.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
+import { get } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
+import {
+  brotliCompressSync,
+  brotliDecompressSync,
+  deflateRawSync,
+  deflateSync,
+  gunzipSync,
+  gzipSync,
+  inflateRawSync,
+  inflateSync,
+} from 'node:zlib'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, serverOfFile } from './kit.ts'
 import { configure, make } from './kits/admission-objects.ts'
 import { APISERVICES, apiService, availability, FLUNDERS, GROUP, startAggregatedApi, VERSION } from './kits/aggregated-api.ts'
@@ -57,6 +68,57 @@ test('a pod that stands for a process is reached by its proxy, by that of its Se
   await eventually('the answer', () => (client.received.get(data)?.endsWith('\r\n\r\nGET /forwarded') ? true : undefined))
   assert.equal((await ask(server, `${DEFAULT}/pods/web:81/proxy/`)).status, 503)
 })
+
+test('links of pages lead through the proxy that the pages came through, compressed or not', patient, async t => {
+  const html = '<a href="/x">x</a><a href="https://example.com/">y</a>'
+  const encoders: Record<string, (text: string) => Buffer> = {
+    gzip: gzipSync,
+    deflate: deflateRawSync,
+    zlib: deflateSync,
+    br: brotliCompressSync,
+  }
+  const asked: (string | undefined)[] = []
+  const http = createServer(({ url = '', headers }, response) => {
+    const [, name = '', type = 'text/html; charset=utf-8'] = url.split('/').map(decodeURIComponent)
+    asked.push(headers['x-forwarded-uri'] as string)
+    if (name === 'moved') response.setHeader('location', `http://${headers.host}/there?a=b`)
+    const encode = encoders[name]
+    response.writeHead(name === 'moved' ? 302 : 200, {
+      'content-type': type,
+      ...(encode && { 'content-encoding': name === 'zlib' ? 'deflate' : name }),
+      etag: '"1"',
+    })
+    response.end(name === 'empty' ? '' : encode ? encode(html) : html)
+  })
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+  const { port } = http.address() as AddressInfo
+  await readyPod('pages', { 'sim.keelson.dev/address': '127.0.0.1', 'sim.keelson.dev/ports': `80=${port}` })
+  const proxy = `${DEFAULT}/pods/pages/proxy`
+  const expected = html.replace('/x', `${proxy}/x`)
+  for (const [name, decode] of Object.entries({ plain: String, gzip: gunzipSync, deflate: inflateRawSync, zlib: inflateSync }))
+    assert.equal(decode(await bytesOf(`${proxy}/${name}`)).toString(), expected, name)
+  assert.equal(brotliDecompressSync(await bytesOf(`${proxy}/br`)).toString(), html)
+  assert.equal((await ask(server, `${proxy}/plain/text%2Fplain`)).text, html)
+  assert.equal((await ask(server, `${proxy}/empty`)).text, '')
+  const moved = await ask(server, `${proxy}/moved`)
+  assert.deepEqual([moved.headers['location'], moved.text], [`${proxy}/there?a=b`, html])
+  assert.equal(asked.at(-1), `${proxy}/moved`)
+})
+
+/** The body of an answer, as it is sent. */
+const bytesOf = (path: string): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const sent = get(new URL(path, server.url), server.credentials, answer => {
+      const parts: Buffer[] = []
+      answer.on('data', (part: Buffer) => parts.push(part))
+      answer.on('error', reject).on('end', () => resolve(Buffer.concat(parts)))
+    })
+    sent.on('error', reject)
+  })
 
 /** The status of the container of a pod, once it fits. */
 const containerOf = (name: string, fits: (status: any) => boolean): Promise<any> =>

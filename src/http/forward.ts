@@ -12,7 +12,8 @@ import {
 } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { posix } from 'node:path'
-import type { Duplex } from 'node:stream'
+import { type Duplex, pipeline, type Readable, Transform } from 'node:stream'
+import { createDeflate, createDeflateRaw, createGunzip, createGzip, createInflate, createInflateRaw } from 'node:zlib'
 import { LIMITS } from '../lib/limits.ts'
 import { escapePath } from '../lib/url.ts'
 import type { Call, Upstream, UpstreamTls } from '../registry/api.ts'
@@ -21,22 +22,27 @@ import { AddressNotAllowed, type Destination } from '../transport/destination.ts
 import type { Dial, DialTarget } from '../transport/egress.ts'
 import { trustingAgent } from '../transport/trusting-agent.ts'
 import { goMessage } from '../transport/webhook-transport.ts'
+import { HtmlLinks, type Proxied, proxiedLink } from './html-links.ts'
 import { header, type Outlet, type Request, type RequestHeaders, type Response, type ResponseHeaders } from './message.ts'
 import { collect } from './streams.ts'
 
 export async function forward(request: Request, call: Call, upstream: Upstream): Promise<Response> {
   const isUpgrade = request.upgrade !== undefined
+  const isProxy = upstream.path === undefined
   if (upstream.isUpgrade && !isUpgrade) throw badRequest('Upgrade request required')
   const { host, port, lookup, dial, tls } = upstream
   const rest = call.query.get('path') ?? ''
   const query = queryOf(request.target)
   // Links of a page are relative to its folder.
-  if (upstream.path === undefined && rest === '' && !isUpgrade && (request.method === 'GET' || request.method === 'HEAD'))
+  if (isProxy && rest === '' && !isUpgrade && (request.method === 'GET' || request.method === 'HEAD'))
     return { status: 301, headers: { location: `${pathOf(call)}/${query}` }, body: NOTHING }
-  const path = upstream.path ?? escapePath(cleanPath(rest)) + query
+  const behind = escapePath(cleanPath(rest))
+  const path = upstream.path ?? behind + query
   const url = `${originOf(upstream)}${path}`
   const failed = (error: Error) => failureToConnect(error, { upstream, url, isUpgrade })
-  const answer = await exchangeWith(request, { host, port, lookup, dial, tls, path, agent: false }, failed)
+  const proxied = proxiedOf(upstream, request, pathOf(call))
+  const headersToo = isProxy && !isUpgrade && { headers: { 'x-forwarded-uri': `${proxied.prefix}${behind}` } }
+  const answer = await exchangeWith(request, { host, port, lookup, dial, tls, path, agent: false, ...headersToo }, failed)
   if (answer.type === 'upgraded') return tunnel(answer)
   const { message } = answer
   const status = message.statusCode ?? 502
@@ -46,7 +52,23 @@ export async function forward(request: Request, call: Call, upstream: Upstream):
     throw new StatusError(500, '', `invalid upgrade response: status code ${status}`)
   }
   if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(message, { status, url })
-  return streamed(message, redirected(ownHeaders(responseHeaders(message.headers)), message.headers, upstream, pathOf(call)))
+  const headers = ownHeaders(responseHeaders(message.headers))
+  if (!isProxy) return streamed(message, headers)
+  const { location } = message.headers
+  if (!location) return proxiedPage(message, { headers, rewrite: link => proxiedLink(link, proxied), isHead: request.method === 'HEAD' })
+  return streamed(message, { ...headers, location: proxiedLink(location, proxied) })
+}
+
+/** How links of the other server become links through this one. */
+function proxiedOf(upstream: Upstream, request: Request, prefix: string): Proxied {
+  const { host, port, tls } = upstream
+  const name = host.includes(':') ? `[${host}]` : host
+  const isDefaultPort = port === (tls ? 443 : 80)
+  return {
+    prefix,
+    hosts: isDefaultPort ? [`${name}:${port}`, name] : [`${name}:${port}`],
+    requestHost: header(request.headers, 'host') ?? header(request.headers, ':authority'),
+  }
 }
 
 /** The error of a failed connection, in kube-apiserver's words. */
@@ -88,6 +110,56 @@ export const streamed = (message: IncomingMessage, headers: ResponseHeaders): Re
   headers,
   body: { type: 'stream', start: outlet => pipe(message, outlet) },
 })
+
+/**
+ * The response to a request for a proxy: the links of an HTML page lead through the proxy as well. It is streamed, where kube-apiserver
+ * waits for its end.
+ */
+function proxiedPage(
+  message: IncomingMessage,
+  {
+    headers: { 'content-length': length, ...headers },
+    rewrite,
+    isHead,
+  }: { readonly headers: ResponseHeaders; readonly rewrite: (link: string) => string; readonly isHead: boolean },
+): Response {
+  const [type = ''] = (message.headers['content-type'] ?? '').split(';', 1)
+  const encoding = message.headers['content-encoding'] ?? ''
+  const isRewritten = type.trim() === 'text/html' && ENCODINGS.has(encoding)
+  if (!isRewritten) return streamed(message, length === undefined ? headers : { ...headers, 'content-length': length })
+  // Without content the encoding has no meaning, and an empty text is not valid gzip.
+  if (isHead || length === '0' || message.statusCode === 304 || message.statusCode === 204) return streamed(message, headers)
+  const start = (outlet: Outlet) => {
+    outlet.once('close', () => message.destroy())
+    message.once('error', () => outlet.destroy())
+    const empty = () => outlet.end()
+    message.once('end', empty)
+    message.once('data', (first: Buffer) => {
+      message.off('end', empty)
+      message.pause()
+      message.unshift(first)
+      pipe(pipeline([message, ...rewriting(rewrite, encoding, first[0]!)], () => {}) as Transform, outlet)
+    })
+  }
+  return { status: message.statusCode ?? 502, headers, body: { type: 'stream', start } }
+}
+
+/** Other encodings are not understood, and such pages stay as they are. */
+const ENCODINGS: ReadonlySet<string> = new Set(['', 'gzip', 'deflate'])
+
+/** Each part decompressed, rewritten and compressed. Memory is bounded, and between parts other requests are served. */
+function rewriting(rewrite: (link: string) => string, encoding: string, firstByte: number): Transform[] {
+  const links = new HtmlLinks(rewrite)
+  const page = new Transform({
+    transform: (bytes: Buffer, _, done) => done(null, links.write(bytes)),
+    flush: done => done(null, links.end()),
+  })
+  if (encoding === 'gzip') return [createGunzip(), page, createGzip()]
+  if (encoding === '') return [page]
+  // Servers mean two formats by `deflate`. kube-apiserver reads the one without a header, which never begins so, and fails on the other.
+  const hasHeader = (firstByte & 0x0f) === 8
+  return hasHeader ? [createInflate(), page, createDeflate()] : [createInflateRaw(), page, createDeflateRaw()]
+}
 
 /** Host, port and path are never joined to a URL: a path from a client cannot lead to another host. */
 function send(request: Request, { host, port, lookup, dial, path, tls, agent, isSecure, headers: more }: Target): ClientRequest {
@@ -205,25 +277,6 @@ const ownHeaders = (headers: Record<string, string | string[]>): Record<string, 
 
 const originOf = ({ host, port, tls }: Upstream): string => `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/**
- * Redirects within the other server go through this one. Those to other hosts stay as they are, and so do relative ones, which clients
- * resolve correctly.
- */
-function redirected(
-  passed: Record<string, string | string[]>,
-  { location }: IncomingHttpHeaders,
-  upstream: Upstream,
-  prefix: string,
-): ResponseHeaders {
-  const origin = originOf(upstream)
-  const isAbsolute = location !== undefined && (location.startsWith('/') || URL.canParse(location))
-  if (upstream.path === undefined && isAbsolute && URL.canParse(location, origin)) {
-    const { origin: to, pathname, search, hash } = new URL(location, origin)
-    if (to === new URL(origin).origin) passed['location'] = `${prefix}${pathname}${search}${hash}`
-  }
-  return passed
-}
-
 export type Answer =
   | { readonly type: 'answered'; readonly message: IncomingMessage }
   | { readonly type: 'upgraded'; readonly message: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }
@@ -263,7 +316,7 @@ export function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgra
   return { status: 101, headers, body: NOTHING, tunnel: { start, abandon: () => socket.destroy() } }
 }
 
-function pipe(message: IncomingMessage, outlet: Outlet): void {
+function pipe(message: Readable, outlet: Outlet): void {
   outlet.once('close', () => message.destroy())
   message.once('error', () => outlet.destroy())
   message.once('aborted', () => outlet.destroy())
