@@ -50,6 +50,8 @@ test('small tools print what they print elsewhere', () => {
     'basename /a/b; dirname /a/b': 'b\n/a\n',
     "printf 'b\\na\\nb\\n' | sort | uniq": 'a\nb\n',
     'echo x | tee /tmp/t; cat /tmp/t': 'x\nx\n',
+    'echo x > /tmp/t; cat /config/a /config/none /config/a > /tmp/t; cat /tmp/t': 'text of a\ntext of a\n',
+    'echo x > /tmp/t; cat /config/a /config/a >> /tmp/t; cat /tmp/t': 'x\ntext of a\ntext of a\n',
     'echo $NAME': 'value\n',
   }))
     assert.equal((exec(script) as any).out, expected, script)

@@ -100,6 +100,7 @@ const cat: Command = (shell, { name, args: paths, files }) => {
     return input === undefined ? shell.unknownOutput(name) : shell.print(input, files)
   }
   let exitCode = 0
+  let targets = files
   for (const path of paths) {
     const found = shell.files.read(path)
     if (found === 'missing') exitCode ||= 1
@@ -109,8 +110,10 @@ const cat: Command = (shell, { name, args: paths, files }) => {
         ? shell.unknownOutput(name)
         : found === 'missing'
           ? shell.complain(`cat: can't open '${path}': No such file or directory\n`, 1)
-          : shell.print(found.text, files)
+          : shell.print(found.text, targets)
     if (ending === undefined) return undefined
+    // The first text replaces the content of a target, and further texts follow it.
+    if (typeof found === 'object') targets = files.map(target => ({ ...target, isAppended: true }))
   }
   return shell.end(exitCode)
 }
