@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { finish, isStep, run, type Step, waitFor } from './step.ts'
+import { finish, isStep, run, type Step, stepOf, waitFor } from './step.ts'
 
 const NEVER = { pause: () => undefined }
 const resolved = <T>(value: T) => new Promise<T>(resolve => setImmediate(() => resolve(value)))
@@ -114,4 +114,24 @@ test('work that has to wait cannot be finished at once', () => {
 test('a step is told from a result', () => {
   assert.ok(isStep(waitFor(resolved(1))))
   for (const result of [undefined, null, 1, 'text', {}, [], new Map(), { throw: true }]) assert.ok(!isStep(result))
+})
+
+test('a result that is no promise stays as it is, and a promise becomes a step with its value', async () => {
+  for (const result of [undefined, null, 0, '', { then: 1 }]) assert.equal(stepOf(result), result)
+  const step = stepOf(resolved('later'))
+  assert.ok(isStep(step))
+  assert.equal(await run(step, NEVER), 'later')
+})
+
+test('a promise that rejects before its step is run is not an unhandled rejection, and the step throws', async t => {
+  const unhandled: unknown[] = []
+  const onUnhandled = (error: unknown) => void unhandled.push(error)
+  process.on('unhandledRejection', onUnhandled)
+  t.after(() => process.off('unhandledRejection', onUnhandled))
+  const step = stepOf(Promise.reject<number>(new Error('refused')))
+  await resolved(undefined)
+  await resolved(undefined)
+  assert.deepEqual(unhandled, [])
+  assert.ok(isStep(step))
+  await assert.rejects(async () => run(step, NEVER), /^Error: refused$/)
 })
