@@ -170,57 +170,20 @@ export class Metrics {
   }
 
   families(): Family[] {
-    const all = [...this.#series.values()].flatMap(bySub => [...bySub.values()])
-    const objects = [...this.#objects()]
+    return [
+      ...requestFamilies([...this.#series.values()].flatMap(bySub => [...bySub.values()])),
+      ...this.#inflightFamilies(),
+      ...objectFamilies([...this.#objects()]),
+      ...this.#userFamilies(),
+      ...this.#components(),
+      ...processMetrics(),
+    ]
+  }
+
+  #inflightFamilies(): Family[] {
     const waiting = this.#waiting()
     const kinds = ['mutating', 'readOnly'] as const
     return [
-      {
-        name: 'apiserver_request_total',
-        type: 'counter',
-        help: 'Requests answered, by what was asked and the code of the answer.',
-        samples: all.flatMap(s => [...s.codes].map(([code, n]) => [{ code: String(code), ...s.labels, dry_run: s.dryRun }, n] as const)),
-      },
-      {
-        name: 'apiserver_request_duration_seconds',
-        type: 'histogram',
-        help: 'Time from a request to its answer.',
-        samples: all.filter(s => s.durations.count > 0).map(s => [{ ...s.labels, dry_run: s.dryRun }, s.durations] as const),
-      },
-      {
-        name: 'apiserver_request_sli_duration_seconds',
-        type: 'histogram',
-        help: 'Time from a request to its answer, without waits in queues and for webhooks.',
-        samples: merged(all, s => [s.labels, withoutWaits(s)]),
-      },
-      {
-        name: 'apiserver_request_terminations_total',
-        type: 'counter',
-        help: 'Requests that the server ended to protect itself.',
-        samples: summed(all.flatMap(s => [...s.terminations].map(([code, n]) => [{ code: String(code), ...s.labels }, n] as const))),
-      },
-      ...watchFamilies(all),
-      {
-        name: 'apiserver_requested_deprecated_apis',
-        type: 'gauge',
-        across: 'max',
-        help: 'Deprecated resources that were requested.',
-        samples: summed(all.flatMap(s => (s.deprecation === undefined ? [] : [[deprecatedLabels(s), 1] as const]))).map(
-          ([labels]) => [labels, 1] as const,
-        ),
-      },
-      {
-        name: 'apiserver_response_sizes',
-        type: 'histogram',
-        help: 'Bytes of answers to reads.',
-        samples: all.filter(s => s.sizes.count > 0).map(s => [s.labels, s.sizes] as const),
-      },
-      {
-        name: 'apiserver_longrunning_requests',
-        type: 'gauge',
-        help: 'Watches that are open now.',
-        samples: all.filter(s => s.isWatch).map(s => [s.labels, s.open] as const),
-      },
       {
         name: 'apiserver_current_inflight_requests',
         type: 'gauge',
@@ -233,20 +196,11 @@ export class Metrics {
         help: 'Requests that wait in a queue.',
         samples: kinds.map(kind => [{ request_kind: kind }, waiting[kind]] as const),
       },
-      {
-        name: 'apiserver_storage_objects',
-        type: 'gauge',
-        across: 'max',
-        help: 'Stored objects of each resource.',
-        samples: objects.map(([r, n]) => [{ resource: r.qualified }, n] as const),
-      },
-      {
-        name: 'apiserver_resource_objects',
-        type: 'gauge',
-        across: 'max',
-        help: 'Stored objects of each resource, by group.',
-        samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
-      },
+    ]
+  }
+
+  #userFamilies(): Family[] {
+    return [
       {
         name: 'authentication_attempts',
         type: 'counter',
@@ -259,8 +213,6 @@ export class Metrics {
         help: 'Requests of known users.',
         samples: [...this.#users.values()].flatMap(({ username, count }) => (count > 0 ? [[{ username }, count] as const] : [])),
       },
-      ...this.#components(),
-      ...processMetrics(),
     ]
   }
 
@@ -425,3 +377,75 @@ const METHODS = new Map(
     string,
   ][],
 )
+
+/** Requests and their answers, and watches that are open. */
+function requestFamilies(all: readonly Series[]): Family[] {
+  return [
+    {
+      name: 'apiserver_request_total',
+      type: 'counter',
+      help: 'Requests answered, by what was asked and the code of the answer.',
+      samples: all.flatMap(s => [...s.codes].map(([code, n]) => [{ code: String(code), ...s.labels, dry_run: s.dryRun }, n] as const)),
+    },
+    {
+      name: 'apiserver_request_duration_seconds',
+      type: 'histogram',
+      help: 'Time from a request to its answer.',
+      samples: all.filter(s => s.durations.count > 0).map(s => [{ ...s.labels, dry_run: s.dryRun }, s.durations] as const),
+    },
+    {
+      name: 'apiserver_request_sli_duration_seconds',
+      type: 'histogram',
+      help: 'Time from a request to its answer, without waits in queues and for webhooks.',
+      samples: merged(all, s => [s.labels, withoutWaits(s)]),
+    },
+    {
+      name: 'apiserver_request_terminations_total',
+      type: 'counter',
+      help: 'Requests that the server ended to protect itself.',
+      samples: summed(all.flatMap(s => [...s.terminations].map(([code, n]) => [{ code: String(code), ...s.labels }, n] as const))),
+    },
+    ...watchFamilies(all),
+    {
+      name: 'apiserver_requested_deprecated_apis',
+      type: 'gauge',
+      across: 'max',
+      help: 'Deprecated resources that were requested.',
+      samples: summed(all.flatMap(s => (s.deprecation === undefined ? [] : [[deprecatedLabels(s), 1] as const]))).map(
+        ([labels]) => [labels, 1] as const,
+      ),
+    },
+    {
+      name: 'apiserver_response_sizes',
+      type: 'histogram',
+      help: 'Bytes of answers to reads.',
+      samples: all.filter(s => s.sizes.count > 0).map(s => [s.labels, s.sizes] as const),
+    },
+    {
+      name: 'apiserver_longrunning_requests',
+      type: 'gauge',
+      help: 'Watches that are open now.',
+      samples: all.filter(s => s.isWatch).map(s => [s.labels, s.open] as const),
+    },
+  ]
+}
+
+/** Numbers of stored objects. */
+function objectFamilies(objects: readonly (readonly [Resource, number])[]): Family[] {
+  return [
+    {
+      name: 'apiserver_storage_objects',
+      type: 'gauge',
+      across: 'max',
+      help: 'Stored objects of each resource.',
+      samples: objects.map(([r, n]) => [{ resource: r.qualified }, n] as const),
+    },
+    {
+      name: 'apiserver_resource_objects',
+      type: 'gauge',
+      across: 'max',
+      help: 'Stored objects of each resource, by group.',
+      samples: objects.map(([r, n]) => [{ group: r.group, resource: r.plural }, n] as const),
+    },
+  ]
+}
