@@ -9,14 +9,15 @@ import type { MetricIdentifier, MetricSpec, MetricStatus } from '../../kinds/aut
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { goLabelSelector } from '../../lib/go-text.ts'
 import { milliValue, parseQuantity, quantityOf } from '../../lib/quantity.ts'
-import { isConditionTrue } from '../../schema/conditions.ts'
+import { conditionOf, isConditionTrue, transitionTime, withCondition } from '../../schema/conditions.ts'
 import { type LabelTerms, matchesLabelTerms, parseLabelSelector } from '../../schema/selectors.ts'
 import { afterScaling, type Finding, type Memory, normalize } from './behavior.ts'
-import { type Conditions, withFinding } from './conditions.ts'
 import type { Measured } from './measure.ts'
 import { averageReplicas, dividedReplicas, MetricError, type Situation, utilizationReplicas, valueReplicas } from './replicas.ts'
 
 type Status = HorizontalPodAutoscaler['status']
+type Conditions = NonNullable<Status['conditions']>
+type ConditionType = 'AbleToScale' | 'ScalingActive' | 'ScalingLimited' | 'ScaledToZero'
 
 export type Settings = {
   readonly syncMs: number
@@ -466,3 +467,9 @@ function externalProposal(
 const outsideName = ({ name, selector }: MetricIdentifier) => `external metric ${name}(${printed(selector)})`
 
 const printed = (selector: MetricIdentifier['selector']): string => (selector ? goLabelSelector(selector) : 'nil')
+
+/** Sets a condition to a finding. */
+function withFinding(conditions: Conditions, type: ConditionType, { status, reason, message }: Finding, now: string): Conditions {
+  const before = conditionOf(conditions, type)
+  return withCondition(conditions, { ...before, type, status, lastTransitionTime: transitionTime(before, status, now), reason, message })
+}
