@@ -1,8 +1,10 @@
 /**
- * Divides the time of the process between workspaces: requests are handled as they come until a workspace has used its slice of an
- * iteration of the event loop; the rest of its requests wait, and those that wait are begun in turns. So a flood in one workspace delays
- * another by the slices of those that are busy, not by the number of requests. A request that has waited for its body goes on in a turn as
- * well, and its work until it waits again is counted: that of a write is done then.
+ * Divides the time of the process between workspaces. The requests of a workspace are handled as they come until the workspace has used
+ * its slice of an iteration of the event loop. Its other requests wait, and workspaces with waiting requests begin one each in turns. So a
+ * flood in one workspace delays another workspace by the slices of the busy ones, not by the number of requests.
+ *
+ * A request that has waited for its body also goes on in a turn of its workspace. Its work until it waits again counts for the slice: a
+ * write does most of its work then.
  */
 import type { Response } from '../http/message.ts'
 import { afterMicrotasks, monotonicMs, nextIteration } from '../lib/environment.ts'
@@ -23,7 +25,7 @@ type Begin = () => MaybePromise<Response>
 /** The requests of one workspace. */
 export class Turn {
   readonly waiting: (() => void)[] = []
-  /** Begun requests that can go on: they come before those that wait. */
+  /** Begun requests that can go on. They come before the requests in `waiting`. */
   readonly resuming: (() => void)[] = []
   active = 0
   /** Milliseconds of work in this iteration. */
@@ -35,7 +37,7 @@ export class Turns {
   /** The workspaces that have worked in this iteration or wait, the next one first. */
   readonly #busy = new Set<Turn>()
   #isScheduled = false
-  /** Whether a request is at work that goes on by promises: it is measured alone. */
+  /** Whether a request that continues in promises is at work: no other work is measured with it. */
   #isWorking = false
 
   constructor(limits: TurnLimits) {
@@ -102,7 +104,7 @@ export class Turns {
     return response
   }
 
-  /** Counts the work until nothing is left that can go on without waiting; then it is the turn of the next. */
+  /** Counts the work of a request until it waits, when all microtasks are done; then the next workspace has its turn. */
   #measure(turn: Turn, began: number): void {
     this.#isWorking = true
     this.#note(turn)
@@ -125,7 +127,7 @@ export class Turns {
     this.#isScheduled = false
     for (const turn of this.#busy) {
       turn.spentMs = 0
-      // One that waits for its own responses is noted when one of them is done.
+      // A workspace with too many requests under way is noted again when one of them is answered.
       if (!this.#hasNext(turn)) this.#busy.delete(turn)
     }
     this.#goOn()
@@ -137,10 +139,10 @@ export class Turns {
     return resuming.length > 0 || (waiting.length > 0 && active < this.#limits.inflight)
   }
 
-  /** Those that wait begin one request each in turns, while they have time left. */
+  /** Workspaces with waiting requests begin one each in turns, while their slices last. */
   #goOn(): void {
     for (let turn = this.#nextTurn(); turn; turn = this.#nextTurn()) {
-      // The others come before it is next again.
+      // The other workspaces come before this one is next again.
       this.#busy.delete(turn)
       this.#busy.add(turn)
       const begin = turn.resuming.shift() ?? turn.waiting.shift()!

@@ -1,7 +1,7 @@
 /**
- * Places pods one after another on the nodes of the cluster to find out whether they fit together, and takes them off again. A pod that
- * is placed takes its room, and what plugins reserve for it, until it is taken off or the trial is kept. Nothing is waited for, so that
- * nobody else sees a trial. Where the answer of an extender is missing, the trial is taken back, and begins again once there is one.
+ * Places pods one after another on the nodes of the cluster to find out whether the pods fit together, and takes them off again. A placed
+ * pod occupies its node, and plugins reserve volumes and devices for it, until the pod is taken off or the trial is kept. A trial waits for
+ * nothing, so that nobody else sees it. If the answer of an extender is missing, the trial is taken back and begins again with the answer.
  */
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { messageOf } from '../../lib/error-message.ts'
@@ -42,7 +42,7 @@ export type PodOutcome =
   | { readonly type: 'error'; readonly message: string }
 
 export type PlaceOptions = {
-  /** The only nodes that are looked at; all of them if that is not said. */
+  /** The nodes that the pod may be placed on; all nodes if undefined. */
   readonly among?: readonly NodeInfo[] | undefined
   /** The answers of extenders; undefined when there are no extenders. */
   readonly answers?: KnownAnswers | undefined
@@ -51,7 +51,7 @@ export type PlaceOptions = {
 export class Trial {
   readonly #parts: TrialParts
   readonly #rotation = { next: 0 }
-  /** Where the rotation was when the decision began, and the random numbers of the decision: the same again when it is made again. */
+  /** Position of the rotation at the beginning of the decision, and its random numbers: a repeated decision uses both again. */
   #firstNode = 0
   #drawn: number[] = []
   #drawnAgain = 0
@@ -101,7 +101,7 @@ export class Trial {
     this.#shared = new Map()
   }
 
-  /** Places a pod on the best node, among those that are given if any are. Throws MissingAnswers when extenders must be asked before. */
+  /** Places a pod on the best node. Throws MissingAnswers when extenders must be asked before. */
   place(pod: Pod, { among, answers }: PlaceOptions): PodOutcome {
     const { profileOf, nominations, onError } = this.#parts
     const { random } = this
@@ -152,7 +152,7 @@ export class Trial {
     return true
   }
 
-  /** Takes a pod that is there off its node. */
+  /** Takes a pod of the cluster off its node. */
   remove(pod: PodInfo): void {
     const { cluster } = this.#parts
     cluster.removePod(pod.uid)
