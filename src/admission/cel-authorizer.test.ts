@@ -54,6 +54,7 @@ test('an error counts only when no decision is missing', async () => {
   const { authorizer } = open({ waits: true })
   const failsUnless = (each: string) =>
     function* (authorize: CelAuthorizer): Step<string> {
+      yield
       if (!authorize(USER, path(each)).allowed) throw new Error('not allowed')
       return 'done'
     }
@@ -65,6 +66,7 @@ test('an expression that always asks for something else ends', async () => {
   const { asked, authorizer } = open({ waits: true })
   let n = 0
   function* expression(authorize: CelAuthorizer): Step<boolean> {
+    yield
     return authorize(USER, path(`/open/${n++}`)).allowed
   }
   assert.equal(await run(authorizer.evaluate(request(), expression), NEVER), false)
@@ -78,6 +80,7 @@ test('a resource is asked for in every version, with its selectors', () => {
   const user = { ...USER, uid: '1', extra: new Map([['scope', ['x']]]) }
   run(
     authorizer.evaluate(request(), function* (authorize): Step<unknown> {
+      yield
       return authorize(user, { kind: 'resource', verb: 'list', ...access, ...selectors })
     }),
     NEVER,
