@@ -66,6 +66,8 @@ export class Database {
   readonly keys: Map<string, KeyPair>
   /** Called for every write, in the order of revisions. */
   readonly onWrite = new Set<(write: MadeWrite) => void>()
+  /** Each says for how many milliseconds more than usual a write is on its way to a shared store. */
+  readonly delays = new Set<(key: string, change: Change) => number>()
   readonly #views = new Set<StoreView>()
   #deletionsUntilSpace = 0
   /** The server that wrote the lease of controllers last. */
@@ -116,6 +118,12 @@ export class Database {
   /** Breaks the watches of one server, or of all. */
   breakWatches(server?: StoreView): void {
     for (const view of server ? [server] : this.#views) view.breakWatches()
+  }
+
+  delayMs(key: string, change: Change): number {
+    let ms = 0
+    for (const delay of this.delays) ms += delay(key, change)
+    return ms
   }
 
   wrote(server: Process, key: string): void {
@@ -409,7 +417,9 @@ export class StoreView implements Store {
         if (isUnknown) outcome.catch(() => {})
         else answer(outcome)
       }
-      world.after(this.#tripMs() + (faults.slowMs > 0 ? random.below(faults.slowMs) : 0), 'swap', arrive, process)
+      const delayMs = this.#database.delayMs(key, change)
+      if (delayMs > GIVE_UP_MS) giveUp(random.below(GIVE_UP_MS))
+      world.after(delayMs + this.#tripMs() + (faults.slowMs > 0 ? random.below(faults.slowMs) : 0), 'swap', arrive, process)
     })
   }
 

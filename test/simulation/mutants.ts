@@ -208,6 +208,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/registry/allocations.ts',
     find: 'released: mayHaveHappened(error) ? [] : taken }',
     replace: 'released: taken }',
+    chores: ['services'],
   },
   {
     name: 'an address is released while its service is changed',
@@ -238,6 +239,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/admission/plugins/namespace-lifecycle.ts',
     find: 'attributes.needs(NAMESPACES, found)\n',
     replace: '\n',
+    chores: ['namespaces'],
   },
   {
     name: 'a binding that was deleted still permits',
@@ -268,12 +270,14 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/client/leader-election.ts',
     find: 'this.#seen = { record, at: monotonicMs() }',
     replace: 'this.#seen = { record, at: now }',
+    chores: ['duties'],
   },
   {
     name: 'a leader counts from when its renewal was answered',
     file: 'src/client/leader-election.ts',
     find: 'this.#until = began + timing.renewMs',
     replace: 'this.#until = monotonicMs() + timing.renewMs',
+    chores: ['duties'],
   },
   {
     name: 'a stateful set does not wait for the pod before',
@@ -312,6 +316,14 @@ export const MUTANTS: readonly Mutant[] = [
     chores: ['duties'],
   },
   {
+    name: 'writes of a former leader are not refused',
+    file: 'src/server/clients/client-backend.ts',
+    find: 'background.write({ ...request, beforeStore, fence })',
+    replace: 'background.write({ ...request, beforeStore })',
+    ms: ELECTIONS_MS,
+    chores: ['duties'],
+  },
+  {
     name: 'a field of another manager is taken without force',
     file: 'src/patch/apply.ts',
     find: 'if (outcome.lost.length > 0 && !apply.force) {',
@@ -328,6 +340,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/controller-library/mirror.ts',
     find: 'if (!(known.revision > Number(resourceVersion))) this.#remove(known)',
     replace: '',
+    chores: ['informers'],
   },
   {
     name: 'roles are not followed while the server ends',

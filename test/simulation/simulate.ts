@@ -173,6 +173,7 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
       as: user => connect({ name: user, groups: [] }),
       random: random.fork(),
       onWrite: listener => database.onWrite.add(listener),
+      delay: ms => database.delays.add(ms),
       stored: async prefix => (await database.inner.list(prefix)).entries.map(({ key }) => key),
       stop: stop.signal,
       pace: () => (isCalm() ? CALM : 1),

@@ -1,7 +1,7 @@
 /** Clients that rely on one promise of the server each, work while it is disturbed, and say when the promise is broken. */
 import { sleep } from '../../../src/lib/environment.ts'
 import { LIMITS } from '../../../src/lib/limits.ts'
-import { bytesOf } from '../../../src/storage/store.ts'
+import { bytesOf, type Change } from '../../../src/storage/store.ts'
 import type { Answer, Connection, Request } from '../../robustness/connection.ts'
 import type { Random } from '../../robustness/random.ts'
 import type { MadeWrite } from '../database.ts'
@@ -14,6 +14,8 @@ export type Stage = {
   readonly random: Random
   /** Calls a function for every write that the store makes from now on, in the order of revisions. */
   readonly onWrite: (listener: (write: MadeWrite) => void) => void
+  /** Has writes be longer on their way to a shared store, by as many milliseconds as the function says. */
+  readonly delay: (ms: (key: string, change: Change) => number) => void
   /** The keys that the store has below a prefix now, read past the servers. */
   readonly stored: (prefix: string) => Promise<readonly string[]>
   /** The factor by which clients wait longer now than they do in a burst. */

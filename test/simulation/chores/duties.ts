@@ -11,12 +11,18 @@ const LEASES = `/apis/coordination.k8s.io/v1/namespaces/${NAMESPACE}/leases`
 /** Only a controller creates it, whenever it is missing. */
 const ACCOUNT = `/api/v1/namespaces/${NAMESPACE}/serviceaccounts/default`
 const ACCOUNT_KEY = `/core/serviceaccounts/${NAMESPACE}/default`
+/** Only a controller creates them, each with a name of its own: a late create meets nothing that would refuse it but the fence. */
+const PODS = `/api/v1/namespaces/${NAMESPACE}/pods`
+const POD_PREFIX = `/core/pods/${NAMESPACE}/`
+const REPLICA_SETS = 3
 const PARTICIPANTS = 3
 const TIMING = { leaseMs: 1_000, renewMs: 800, retryMs: 150 }
 const ACT_MS = 10
 const LEASE_KEY = '/coordination.k8s.io/leases/kube-system/kube-controller-manager'
 /** Longer than the lease of controllers. */
 const SETTLED_MS = 10_000
+/** The longest time that the create of a pod is on its way to the store: its server may have to give up its duties meanwhile. */
+const MAX_UNDER_WAY_MS = 15_000
 
 export function duties(): Chore {
   /** The server that has begun the newest term. */
@@ -26,8 +32,8 @@ export function duties(): Chore {
   let terms = 0
   return {
     name: 'duties',
-    needs: { controllers: ['serviceaccount'] },
-    async prepare({ connection, onWrite, broken }) {
+    needs: { controllers: ['serviceaccount', 'replicaset'] },
+    async prepare({ connection, onWrite, delay, random, broken }) {
       onWrite(write => {
         const { server, key, change, revision } = write
         if (key === LEASE_KEY) holder = objectIn(write)?.spec?.holderIdentity
@@ -37,10 +43,18 @@ export function duties(): Chore {
           leader = server
           terms++
         }
-        if (key !== ACCOUNT_KEY || change.value === null || change.expect !== 0 || leader === undefined || leader === server) return
+        const isMade = change.value !== null && change.expect === 0 && (key === ACCOUNT_KEY || key.startsWith(POD_PREFIX))
+        if (!isMade || leader === undefined || leader === server) return
         broken(`${server.name} wrote ${key} at ${revision} as a controller does, and ${leader.name} had taken over`)
       })
       await make(connection, '/api/v1/namespaces', { metadata: { name: NAMESPACE } })
+      await make(connection, `/api/v1/namespaces/${NAMESPACE}/serviceaccounts`, { metadata: { name: 'pods' } })
+      for (let i = 0; i < REPLICA_SETS; i++)
+        await make(connection, `/apis/apps/v1/namespaces/${NAMESPACE}/replicasets`, replicaSetOf(`set-${i}`))
+      const chance = random.fork()
+      delay((key, { expect }) =>
+        expect === 0 && key.startsWith(POD_PREFIX) && chance.oneIn(4) ? chance.below(MAX_UNDER_WAY_MS) : 0,
+      )
     },
     async work(stage) {
       /** The participant that leads, as far as it may act. */
@@ -48,6 +62,7 @@ export function duties(): Chore {
       const participants = Array.from({ length: PARTICIPANTS }, (_, i) => participate(stage, `participant-${i}`, leading))
       while (!stage.stop.aborted) {
         await ask(stage.connection, { method: 'DELETE', path: ACCOUNT })
+        await ask(stage.connection, { method: 'DELETE', path: PODS })
         await rest(stage, 300)
       }
       await Promise.all(participants)
@@ -60,6 +75,13 @@ export function duties(): Chore {
       if (terms !== before) broken(`servers took over from each other ${terms - before} times, and nothing disturbed them`)
     },
   }
+}
+
+/** Its pods are never scheduled. */
+function replicaSetOf(name: string) {
+  const containers = [{ name: 'main', image: 'example.com/app' }]
+  const spec = { serviceAccountName: 'pods', automountServiceAccountToken: false, containers }
+  return { metadata: { name }, spec: { selector: { matchLabels: { set: name } }, template: { metadata: { labels: { set: name } }, spec } } }
 }
 
 function participate(stage: Stage, holder: string, leading: Map<string, Term>): Promise<void> {
