@@ -203,6 +203,28 @@ const definition = (group: string) => ({
   },
 })
 
+test('a server that ends decides its last requests by the newest roles', patient, async t => {
+  const [a, b] = (await startReplicas(t, 2, { controllers: ['none'], nodes: 0, authorizationMode: ['RBAC'] })) as [Replica, Replica]
+  const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
+  const asReader = { headers: { 'impersonate-user': 'reader' } }
+  await create(a, `${rbac}/roles`, { metadata: { name: 'reader' }, rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }] })
+  await create(a, `${rbac}/rolebindings`, {
+    metadata: { name: 'reader' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: 'reader' }],
+  })
+  assert.equal((await ask(b, CONFIG_MAPS, asReader)).status, 200)
+  b.view.hold()
+  assert.equal((await ask(a, `${rbac}/rolebindings/reader`, { method: 'DELETE' })).status, 200)
+  // It tells the others that it ends, and answers requests until that is written.
+  b.view.holdWrites()
+  const ended = b.close()
+  b.view.release()
+  assert.equal((await ask(b, CONFIG_MAPS, asReader)).status, 403)
+  await b.view.deliverWrites()
+  await ended
+})
+
 test('a watch goes on through another server, also one that is behind', patient, async t => {
   const [a, b] = (await startReplicas(t, 2)) as [Replica, Replica]
   const one = await create(a, CONFIG_MAPS, configMap('one'))
