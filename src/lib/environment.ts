@@ -50,6 +50,9 @@ export const wallMs = (): number => (simulated === undefined ? Date.now() : simu
 
 export const monotonicMs = (): number => (simulated === undefined ? performance.now() : simulated.monotonicMs())
 
+/** When this process began, in milliseconds since the epoch. Nothing in a simulation depends on it, so it is the same in all. */
+export const processBeganMs = (): number => (simulated === undefined ? performance.timeOrigin : 0)
+
 export const startTimer = (run: () => void, ms: number): Timer =>
   simulated === undefined ? setTimeout(run, ms) : simulated.startTimer(run, ms, false)
 

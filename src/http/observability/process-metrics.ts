@@ -1,5 +1,6 @@
 /** Resource usage of the process: the names that dashboards expect of every process, and a few of Node's own. */
 import { readdirSync, readFileSync } from 'node:fs'
+import { processBeganMs } from '../../lib/environment.ts'
 import type { Family } from '../../lib/exposition.ts'
 
 export function processMetrics(): Family[] {
@@ -11,7 +12,7 @@ export function processMetrics(): Family[] {
     one('keelson_processes', 'gauge', 'Processes that serve (--processes).', 1),
     one('process_cpu_seconds_total', 'counter', 'Processor time used, in seconds.', (user + system) / 1e6),
     {
-      ...one('process_start_time_seconds', 'gauge', 'When the process started, in seconds since the epoch.', performance.timeOrigin / 1000),
+      ...one('process_start_time_seconds', 'gauge', 'When the process started, in seconds since the epoch.', processBeganMs() / 1000),
       across: 'min',
     },
     one('process_resident_memory_bytes', 'gauge', 'Resident memory.', memory.rss),

@@ -25,7 +25,7 @@ import { createServe, type Surroundings } from '../../http/serve.ts'
 import type { Tracer } from '../../http/tracing/tracer.ts'
 import { writesEndpoint } from '../../http/write-authors.ts'
 import type { Clock } from '../../lib/clock.ts'
-import { chance } from '../../lib/environment.ts'
+import { chance, processBeganMs } from '../../lib/environment.ts'
 import type { Family } from '../../lib/exposition.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { readTlsSettings } from '../../lib/tls-settings.ts'
@@ -327,7 +327,7 @@ function ownPages(
     groupDomain: config.groupDomain,
     gate,
     now,
-    startedAt: new Date(performance.timeOrigin),
+    startedAt: new Date(processBeganMs()),
     binaryVersion: gitVersion!.slice(1),
     emulationVersion: `${emulationMajor}.${emulationMinor}`,
     runtimeVersion: goVersion!,
