@@ -41,10 +41,10 @@ export type StoreFaults = {
 
 export const NO_STORE_FAULTS: StoreFaults = { slowMs: 0, lagMs: 0, failsBefore: 0, failsAfter: 0, isCut: false, isDiskBroken: false }
 
-/** A write that fails: without effect, with an unknown outcome, or with the server, which has made it or not. */
+/** A write that fails: without effect, with an unknown outcome, or with the server, which has made it or not. A read has no effect. */
 export type Fate = 'error' | 'unknown' | 'crash' | 'crash before'
 /** Which of the next calls of a store fails, and how. */
-export type Nth = { readonly of: 'writes' | 'calls'; readonly fate: Fate; readonly reached: () => void }
+export type Nth = { readonly fate: Fate; readonly reached: () => void }
 
 /** A request to a store that cannot be reached is given up after this time. */
 const GIVE_UP_MS = 5_000
@@ -211,7 +211,7 @@ export class StoreView implements Store {
 
   swap(key: string, change: Change): Promise<Swap> {
     if (this.#isClosed) return Promise.reject(new StoreUnavailable('the store is closed'))
-    const fate = this.#nthFate('write')
+    const fate = this.#nthFate()
     if (fate === 'error') return Promise.reject(new StoreUnavailable('this write fails'))
     // Nobody is there for the outcome.
     if (fate === 'crash before') return new Promise(() => {})
@@ -305,13 +305,13 @@ export class StoreView implements Store {
     this.#database.left(this)
   }
 
-  /** Lets the nth write, or the nth call, from now on fail. */
+  /** Lets the nth call from now on fail. */
   failNth(n: number, nth: Nth): void {
     this.#nth = { left: n, ...nth }
   }
 
-  #nthFate(call: 'write' | 'other'): Fate | undefined {
-    if (!this.#nth || (call === 'other' && this.#nth.of === 'writes') || --this.#nth.left !== 0) return undefined
+  #nthFate(): Fate | undefined {
+    if (!this.#nth || --this.#nth.left !== 0) return undefined
     this.#nth.reached()
     return this.#nth.fate
   }
@@ -436,7 +436,7 @@ export class StoreView implements Store {
 
   #read<T>(what: string, ask: () => Promise<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(new StoreUnavailable('the store is closed'))
-    if (this.#nthFate('other')) return Promise.reject(new StoreUnavailable('this call fails'))
+    if (this.#nthFate()) return Promise.reject(new StoreUnavailable('this call fails'))
     if (!this.isShared) return ask()
     const { world, random, process } = this.#database
     return new Promise((resolve, reject) => {

@@ -1,5 +1,5 @@
 /**
- * Fails the Nth write to the store, for every N: a scenario runs with its first write failing, then with the second, and so on until it
+ * Fails the Nth call of the store, for every N: a scenario runs with its first call failing, then with the second, and so on until it
  * passes without a fault. The client tries again; afterwards everything must be as if nothing had happened.
  */
 
@@ -15,8 +15,6 @@ import { Process, World } from './world.ts'
 export type Scenario = {
   readonly name: string
   readonly needs?: Needs & { readonly historyMs?: number }
-  /** Whether reads and compactions fail as well as writes. */
-  readonly failing?: 'writes' | 'calls'
   readonly prepare?: (connection: Connection) => Promise<void>
   /** Requests that are repeated until they have an outcome. */
   readonly run: (connection: Connection, store: StoreContent) => Promise<void>
@@ -147,10 +145,10 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ]
 
-export type NthOutcome = { readonly writes: number; readonly problems: readonly string[] }
+export type NthOutcome = { readonly calls: number; readonly problems: readonly string[] }
 
 /** The longest time that a server has to finish its work is that of quotas, which are counted every five minutes. */
-const MAX_WRITES = 200
+const MAX_CALLS = 1_000
 const FINISH_MS = 400_000
 const LOOK_MS = 5_000
 const OPTIONS = { controllers: ['namespace', 'garbagecollector', 'resourcequota'], nodes: 0 }
@@ -177,7 +175,6 @@ export async function failEveryNth(
         await scenario.prepare?.(connection)
         await world.sleep(LOOK_MS, 'settle')
         server.view.failNth(n, {
-          of: scenario.failing ?? 'writes',
           fate,
           reached() {
             hasFailed = true
@@ -194,9 +191,9 @@ export async function failEveryNth(
     }
     const problem = await world.run(run, { untilMs: 2 * FINISH_MS }).catch(error => String(error.stack))
     const problems = [...(problem === undefined ? [] : [problem]), ...world.failures]
-    if (problems.length > 0) return { writes: n, problems: problems.map(text => `write ${n}: ${text}`) }
-    if (!hasFailed) return { writes: n - 1, problems: [] }
-    if (n === MAX_WRITES) return { writes: n, problems: [`there are more than ${n} writes`] }
+    if (problems.length > 0) return { calls: n, problems: problems.map(text => `call ${n}: ${text}`) }
+    if (!hasFailed) return { calls: n - 1, problems: [] }
+    if (n === MAX_CALLS) return { calls: n, problems: [`there are more than ${n} calls`] }
   }
 }
 

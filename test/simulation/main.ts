@@ -29,7 +29,7 @@ const USAGE = `npm run simulate -- [--seeds N] [--from N] [--seed N] [--minutes 
   --chore X    has every run do this chore, and no others; can be repeated
   --trace      prints everything that happens
   --speed      measures one server with ten clients, each with a request every one or two seconds
-  --fail-nth   fails the first write of each of some scenarios, then the second, and so on; --scenario TEXT selects some by name
+  --fail-nth   fails the first call of the store of each of some scenarios, then the second, and so on; --scenario TEXT selects some by name
   --mutants    shows how many seeds it takes to find known bugs; --mutant TEXT selects some by name
 `
 
@@ -94,15 +94,15 @@ async function runSeed(seed: number, { ms, isTraced, chores }: Options): Promise
   return outcome
 }
 
-/** Fails every write of every scenario, in each way; whether a promise was broken. */
+/** Fails every call of the store of every scenario, in each way; whether a promise was broken. */
 async function runScenarios(selected: string): Promise<boolean> {
   let isBroken = false
   for (const scenario of [...SCENARIOS, ...STORE_SCENARIOS].filter(({ name }) => name.includes(selected)))
     for (const isShared of [false, true])
       for (const fate of isShared ? FATES : FATES.filter(each => each !== 'unknown')) {
-        const { writes, problems } = await failEveryNth(scenario, { fate, isShared })
+        const { calls, problems } = await failEveryNth(scenario, { fate, isShared })
         if (problems.length > 0) isBroken = true
-        console.log(`${problems.length > 0 ? '✗' : '✓'} ${scenario.name}, ${isShared ? 'shared store' : 'disk'}, ${fate}: ${writes} writes`)
+        console.log(`${problems.length > 0 ? '✗' : '✓'} ${scenario.name}, ${isShared ? 'shared store' : 'disk'}, ${fate}: ${calls} calls`)
         for (const problem of problems) console.log(`    ${problem}`)
       }
   return isBroken

@@ -32,8 +32,8 @@ test(`${SEEDS} seeds pass, and new ones`, t => {
   assert.equal(status, 0, stdout + stderr)
 })
 
-test('apply ends well whichever of its writes fails', () => {
+test('apply ends well whichever of its calls of the store fails', () => {
   const { status, stdout, stderr } = simulate('--fail-nth', '--scenario', 'apply')
   assert.equal(status, 0, stdout + stderr)
-  assert.match(stdout, /✓ apply by two managers, shared store, crash before: [1-9]\d* writes/)
+  assert.match(stdout, /✓ apply by two managers, shared store, crash before: [1-9]\d* calls/)
 })

@@ -80,7 +80,6 @@ export const STORE_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'a snapshot',
-    failing: 'calls',
     async prepare(connection) {
       await makeNamespace(connection)
       for (const name of NAMES) await make(connection, CONFIG_MAPS, { metadata: { name }, data: { name } })
@@ -94,7 +93,6 @@ export const STORE_SCENARIOS: readonly Scenario[] = [
   },
   {
     name: 'compaction',
-    failing: 'calls',
     needs: { historyMs: HISTORY_MS },
     prepare: makeNamespace,
     async run(connection) {
