@@ -207,7 +207,10 @@ test('a server that ends decides its last requests by the newest roles', patient
   const [a, b] = (await startReplicas(t, 2, { controllers: ['none'], nodes: 0, authorizationMode: ['RBAC'] })) as [Replica, Replica]
   const rbac = '/apis/rbac.authorization.k8s.io/v1/namespaces/default'
   const asReader = { headers: { 'impersonate-user': 'reader' } }
-  await create(a, `${rbac}/roles`, { metadata: { name: 'reader' }, rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }] })
+  await create(a, `${rbac}/roles`, {
+    metadata: { name: 'reader' },
+    rules: [{ apiGroups: [''], resources: ['configmaps'], verbs: ['list'] }],
+  })
   await create(a, `${rbac}/rolebindings`, {
     metadata: { name: 'reader' },
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'reader' },

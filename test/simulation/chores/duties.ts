@@ -52,9 +52,7 @@ export function duties(): Chore {
       for (let i = 0; i < REPLICA_SETS; i++)
         await make(connection, `/apis/apps/v1/namespaces/${NAMESPACE}/replicasets`, replicaSetOf(`set-${i}`))
       const chance = random.fork()
-      delay((key, { expect }) =>
-        expect === 0 && key.startsWith(POD_PREFIX) && chance.oneIn(4) ? chance.below(MAX_UNDER_WAY_MS) : 0,
-      )
+      delay((key, { expect }) => (expect === 0 && key.startsWith(POD_PREFIX) && chance.oneIn(4) ? chance.below(MAX_UNDER_WAY_MS) : 0))
     },
     async work(stage) {
       /** The participant that leads, as far as it may act. */
