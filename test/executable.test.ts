@@ -1,9 +1,9 @@
 // The single executable: built here once, and used as by people without Node.
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, ROOT, run, startProcess, temporaryDirectory } from './kit.ts'
-import { testWith } from './programs.ts'
+import { noteNotRun, programsNamed, testWith } from './programs.ts'
 
 testWith('a Node that becomes an executable', 'the single executable', { timeout: 2 * patient.timeout }, async (t, node) => {
   const folder = temporaryDirectory(t)
@@ -54,6 +54,21 @@ testWith('a Node that becomes an executable', 'the single executable', { timeout
     await server.stop('SIGKILL')
     await eventually('its end', () => (existsSync(`/proc/${pid}/exe`) ? undefined : true))
   })
+
+  // One client is enough: all start the command that KEELSON names, and test/clients.test.ts runs each of them.
+  const [pytest] = programsNamed('pytest')
+  const overClient = 'is started by the client for Python'
+  if (pytest === undefined) noteNotRun('pytest', overClient)
+  else
+    await t.test(overClient, async () => {
+      const cwd = join(folder, 'python')
+      cpSync(join(ROOT, 'clients/python'), cwd, { recursive: true })
+      const args = ['-p', 'keelson_testing.pytest_plugin', '-p', 'no:cacheprovider', '-q']
+      const named = { ...process.env, ...env, PATH: process.env['PATH'], HOME: process.env['HOME'], KEELSON: program, PYTHONPATH: cwd }
+      const { code, stdout, stderr } = await run(pytest, args, { cwd, env: named })
+      assert.equal(code, 0, stdout + stderr)
+      assert.match(stdout, /^6 passed/m)
+    })
 
   await t.test('gives a command a server of its own, and itself to move its clock', async () => {
     const script = '"$0" clock advance 1h && echo "$KEELSON_URL"'
