@@ -57,6 +57,8 @@ test('the links of elements are rewritten, in every way to write them', () => {
     ['<form method=post action=/x>', `<form method=post action=${PREFIX}/x>`],
     ['<a title=">" href="/ü">', `<a title=">" href="${PREFIX}/ü">`],
     ['<script src="/x.js"></script><a href=/y>', `<script src="${PREFIX}/x.js"></script><a href=${PREFIX}/y>`],
+    // An end tag that is not complete does not count towards the next.
+    ['<style></styl></style><a href=/y>', `<style></styl></style><a href=${PREFIX}/y>`],
     ['<!--<a href=/x>--><a href=/y>', `<!--<a href=/x>--><a href=${PREFIX}/y>`],
     ['<!--><a href=/y>', `<!--><a href=${PREFIX}/y>`],
     ['<!---!><a href=/x>--!><a href=/y>', `<!---!><a href=/x>--!><a href=${PREFIX}/y>`],
