@@ -26,11 +26,21 @@ export type Rounds = { readonly rounds: number; readonly requests: number; reado
 export type Sending = Measured & { readonly protocol: Protocol; readonly operation: Operation }
 
 /** The costs of each in turn: of one operation at several servers, or in several protocols. */
-export async function costs(all: readonly Sending[], { rounds, requests, warmUp }: Rounds): Promise<readonly Cost[]> {
+export async function costs(all: readonly Sending[], rounds: Rounds): Promise<readonly Cost[]> {
+  return (await costsByRound(all, rounds)).map(medianCost)
+}
+
+/** The same round by round: rounds with the same number ran one after the other, so that their ratio tells more than that of medians. */
+export async function costsByRound(all: readonly Sending[], { rounds, requests, warmUp }: Rounds): Promise<readonly (readonly Cost[])[]> {
   const measured = all.map(() => [] as Cost[])
   for (const each of all) await round(each, warmUp)
-  for (let i = 0; i < rounds; i++) for (const [at, each] of all.entries()) measured[at]!.push(await round(each, requests))
-  return measured.map(medianCost)
+  const inTurn = [...all.entries()]
+  for (let i = 0; i < rounds; i++) {
+    for (const [at, each] of inTurn) measured[at]!.push(await round(each, requests))
+    // The first of a round is not always the same.
+    inTurn.reverse()
+  }
+  return measured
 }
 
 async function round({ target, pids, protocol, operation }: Sending, requests: number): Promise<Cost> {
