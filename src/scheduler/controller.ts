@@ -7,13 +7,12 @@
  */
 import { type Named, queueKey } from '../client/change.ts'
 import { SCHEDULER } from '../client/identity.ts'
-import { seriesRecorder } from '../client/series-recorder.ts'
 import { type Controller, type ControllerContext, defineController, type Running, watch } from '../controllers/controller.ts'
 import { CLAIM_INDEX } from '../devices/pod-claims.ts'
 import { Node } from '../kinds/core/node.ts'
 import { Pod } from '../kinds/core/pod/pod.ts'
 import { PodDisruptionBudget } from '../kinds/policy/poddisruptionbudget.ts'
-import { hostName, monotonicMs } from '../lib/environment.ts'
+import { monotonicMs } from '../lib/environment.ts'
 import { Assertions } from '../schema/assertions.ts'
 import type { Dial } from '../transport/egress.ts'
 import { WebhookTransport } from '../transport/webhook-transport.ts'
@@ -26,18 +25,18 @@ import type { ExtenderSettings } from './extenders/extender.ts'
 import { Extenders } from './extenders/extenders.ts'
 import { FailureReporter } from './failure-reporter.ts'
 import type { GroupScheduling, groupScheduling } from './groups/group-scheduling.ts'
-import type { Lookups } from './lookups.ts'
 import { Nominations } from './nominations.ts'
 import { Occupancy } from './occupancy.ts'
 import { PodChanges } from './pod-changes.ts'
 import { PodScheduler } from './pod-scheduler.ts'
-import { type PodWriter, podWriter } from './pod-writer.ts'
+import { podWriter } from './pod-writer.ts'
 import { PodWrites } from './pod-writes.ts'
 import { Preemptor } from './preemptor.ts'
-import type { ProfileOf } from './profile.ts'
+import { Profiles } from './profiles.ts'
+import { QueueGate } from './queue-gate.ts'
 import { Requeuer } from './requeuer.ts'
-import { type AttemptResult, SchedulerMetrics } from './scheduler-metrics.ts'
-import { type QueuedPod, SchedulingQueue } from './scheduling-queue.ts'
+import { type AttemptResult, type Pending, SchedulerMetrics } from './scheduler-metrics.ts'
+import { SchedulingQueue } from './scheduling-queue.ts'
 import { defaultSettings, type SchedulerSettings } from './settings.ts'
 import { clientVolumes } from './volumes/client-volumes.ts'
 
@@ -59,6 +58,8 @@ export type SchedulerParts = {
 /** Keys of the work queue: pods are due, or may have waited too long. Any other key belongs to deferred writes. */
 const NEXT = 'next'
 const OVERDUE = 'overdue'
+type Turn = typeof NEXT | typeof OVERDUE
+const isTurn = (key: string): key is Turn => key === NEXT || key === OVERDUE
 /** How many writes may be under way at the same time: they share the commits of the store. */
 const WORKERS = 50
 /** How often pods that have waited very long are looked for. */
@@ -79,19 +80,11 @@ function createScheduler(
   }: SchedulerParts,
   { client, signal, enqueue, onError }: ControllerContext,
 ): Running {
-  const { profiles, backOff } = settings
-  const extenders = openExtenders(settings.extenders, { dial, signal })
   const now = () => client.now.getTime()
   const wake = () => enqueue(NEXT)
-  const bySchedulerName = new Map(profiles.map(profile => [profile.schedulerName, profile]))
-  const profileOf: ProfileOf = name => bySchedulerName.get(name ?? '') ?? profiles[0]!
-  const recorders = new Map(
-    profiles.map(profile => {
-      const { schedulerName: controller } = profile
-      return [profile, seriesRecorder({ client, controller, instance: `${controller}-${hostName()}`, onError })]
-    }),
-  )
-  const eventsOf = (pod: Pod | undefined) => recorders.get(profileOf(pod?.spec.schedulerName))!
+  const profiles = new Profiles(settings.profiles, { client, onError })
+  const { of: profileOf, eventsOf } = profiles
+  const extenders = openExtenders(settings.extenders, { dial, signal })
   const writer = podWriter({ client, eventsOf })
   const { read } = writer
   const writes = new PodWrites(enqueue)
@@ -106,17 +99,9 @@ function createScheduler(
     onFailed: uid => queue.retry(uid) && wake(),
     onExecuted: (...execution) => metrics.groups.executed(...execution),
   })
-  const gateOfQueued = (queued: QueuedPod) => gateOf(queued, { profileOf, read, lookups, preemptor, groups })
-  const queue: SchedulingQueue = new SchedulingQueue({ now, backOff, gateOf: gateOfQueued })
-  metrics.begun(() => ({
-    pods: queue.pending,
-    entities: {
-      pod: queue.count(({ pods }) => (pods ? 0 : 1)),
-      // Composite groups are not counted, as in kube-scheduler.
-      podgroup: queue.count(({ pods, uid }) => (pods && uid.startsWith('podgroup/') ? 1 : 0)),
-    },
-    incomplete: groups?.incomplete ?? 0,
-  }))
+  const { of: gateOf } = new QueueGate({ profileOf, read, lookups, preemptor, groups: () => groups })
+  const queue: SchedulingQueue = new SchedulingQueue({ now, backOff: settings.backOff, gateOf })
+  metrics.begun(() => pendingIn(queue, groups))
   const requeuer = new Requeuer({ profileOf, queue, read, cluster, lookups, wake })
   const occupancy = new Occupancy({ cluster, nominations, requeuer })
 
@@ -128,18 +113,11 @@ function createScheduler(
     wake: afterMs => enqueue(NEXT, afterMs),
   })
   const binder = new Binder({
-    writer,
+    ...{ writer, extenders, occupancy, queue, failures, observe, onError, signal },
     tellsNodes: gate('NominatedNodeNameForExpectation'),
-    extenders,
-    occupancy,
-    queue,
-    failures,
-    observe,
     onBound: ({ attempts, arrived }) => metrics.placed(attempts, (now() - arrived) / 1000),
     onReleased: () => clusterChanges.devicesChanged(),
-    onError,
     retry: enqueue,
-    signal,
   })
   const budgets = client.of(PodDisruptionBudget)
   const shared = {
@@ -147,12 +125,12 @@ function createScheduler(
     ...{ observe, onError, random, now, extenders, signal, metrics },
     budgets: () => budgets.list(),
   }
-  const groups: GroupScheduling | undefined = forGroups?.({ ...shared, client, gate, gateOf: gateOfQueued, wake })
+  const groups: GroupScheduling | undefined = forGroups?.({ ...shared, client, gate, gateOf, wake })
   const podScheduler = new PodScheduler({ ...shared, groups })
-  const pods = client.of(Pod)
-  const podsOfClaim = (claim: Named) => Array.from(pods.informer.byIndex(CLAIM_INDEX, queueKey(claim)), ({ uid }) => uid)
+  const { informer } = client.of(Pod)
+  const podsOfClaim = (claim: Named) => Array.from(informer.byIndex(CLAIM_INDEX, queueKey(claim)), ({ uid }) => uid)
   const clusterChanges = new ClusterChanges({ cluster, devices: clusterDevices, volumes, requeuer, podsOfClaim, binder })
-  const podChanges = new PodChanges({ queue, nominations, occupancy, requeuer, binder, schedulerNames: bySchedulerName, wake, groups })
+  const podChanges = new PodChanges({ queue, nominations, occupancy, requeuer, binder, schedulerNames: profiles, wake, groups })
 
   return {
     watches: [
@@ -161,20 +139,34 @@ function createScheduler(
       ...clusterChanges.watches(),
       ...(groups?.watches ?? []),
     ],
-    async flushed() {
-      for (const events of recorders.values()) await events.flushed()
+    flushed: () => profiles.flushed(),
+    reconcile: key => (isTurn(key) ? takeTurn(key, { queue, podScheduler, enqueue }) : writes.run(key)),
+  }
+}
+
+type TurnParts = Pick<ControllerContext, 'enqueue'> & { readonly queue: SchedulingQueue; readonly podScheduler: PodScheduler }
+
+/** Tries the pods that are due, or looks for those that have waited too long; resolves with the time until it has to be done again. */
+async function takeTurn(turn: Turn, { queue, podScheduler, enqueue }: TurnParts): Promise<number | undefined> {
+  if (turn === NEXT) {
+    await podScheduler.run()
+    if (queue.isAnyUnschedulable) enqueue(OVERDUE, OVERDUE_CHECK_MS)
+    return queue.nextAfterMs
+  }
+  const nextMs = queue.retryOverdue()
+  if (queue.nextAfterMs !== undefined) enqueue(NEXT)
+  return nextMs
+}
+
+function pendingIn(queue: SchedulingQueue, groups: GroupScheduling | undefined): Pending {
+  return {
+    pods: queue.pending,
+    entities: {
+      pod: queue.count(({ pods }) => (pods ? 0 : 1)),
+      // Composite groups are not counted, as in kube-scheduler.
+      podgroup: queue.count(({ pods, uid }) => (pods && uid.startsWith('podgroup/') ? 1 : 0)),
     },
-    async reconcile(key) {
-      if (key !== NEXT && key !== OVERDUE) return writes.run(key)
-      if (key === NEXT) {
-        await podScheduler.run()
-        if (queue.isAnyUnschedulable) enqueue(OVERDUE, OVERDUE_CHECK_MS)
-        return queue.nextAfterMs
-      }
-      const nextMs = queue.retryOverdue()
-      if (queue.nextAfterMs !== undefined) wake()
-      return nextMs
-    },
+    incomplete: groups?.incomplete ?? 0,
   }
 }
 
@@ -186,30 +178,4 @@ function openExtenders(
   const transport = new WebhookTransport({ dial })
   signal.addEventListener('abort', () => transport[Symbol.dispose](), { once: true })
   return new Extenders(settings, { transport, signal })
-}
-
-type GateParts = {
-  readonly profileOf: ProfileOf
-  readonly read: PodWriter['read']
-  readonly lookups: Lookups
-  readonly preemptor: Preemptor
-  readonly groups: Pick<GroupScheduling, 'gateOf'> | undefined
-}
-
-/** The plugin whose events a pod has to wait for before it may be tried, empty for no plugin; undefined when it may be tried. */
-function gateOf(queued: QueuedPod, parts: GateParts): string | undefined {
-  if (queued.pods) {
-    const own = parts.groups?.gateOf(queued)
-    if (own !== undefined) return own
-    // A pod that must not be tried holds back its group.
-    for (const member of queued.pods.values()) {
-      const gate = gateOf(member, parts)
-      if (gate !== undefined) return gate
-    }
-    return undefined
-  }
-  const { profileOf, read, lookups, preemptor } = parts
-  const pod = read(queued)
-  const plugin = pod && profileOf(queued.schedulerName).gates.find(({ gate }) => gate?.(pod, lookups))
-  return plugin?.name ?? (preemptor.isEvicting(queued.uid) ? '' : undefined)
 }
