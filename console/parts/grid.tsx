@@ -2,7 +2,7 @@
  * A table that shows only the rows in view: 50,000 rows scroll as smoothly as fifty. One element takes the focus; arrow keys move the
  * active row, Enter opens it, Space selects it.
  */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { Icon } from './icons.tsx'
 
@@ -38,35 +38,89 @@ type GridProps<T> = {
 const ROW_PX = 34
 const AROUND = 12
 
-export function Grid<T>({
-  label,
-  rows,
-  columns,
-  keyOf,
-  sort,
-  onSort,
-  onOpen,
-  opensAtOnce,
-  selected,
-  onSelect,
-  isFaded,
-  empty,
-}: GridProps<T>) {
+export function Grid<T>(props: GridProps<T>) {
+  const { label, rows, columns, keyOf, onOpen, selected, onSelect, empty } = props
   const box = useRef<HTMLDivElement>(null)
-  const [view, setView] = useState({ top: 0, height: 600 })
+  const view = useView(box)
   const [activeKey, setActiveKey] = useState<string | undefined>(undefined)
-  const anchor = useRef<number>(0)
+  // The active row is found by its key, since rows move.
+  const active = useMemo(() => (activeKey === undefined ? -1 : rows.findIndex(row => keyOf(row) === activeKey)), [rows, activeKey])
+  const first = Math.max(0, Math.floor(view.top / ROW_PX) - AROUND)
+  const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_PX) + AROUND)
+  const toggle = useToggle(props)
+  const template = [...(toggle ? ['2.25rem'] : []), ...columns.map(({ width }) => width ?? 'minmax(6rem, 1fr)')].join(' ')
 
+  const moveTo = (index: number) => {
+    const at = Math.max(0, Math.min(rows.length - 1, index))
+    const row = rows[at]
+    if (!row) return
+    setActiveKey(keyOf(row))
+    bringIntoView(box.current!, at)
+  }
+  const onKeyDown = (event: KeyboardEvent) => {
+    if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return
+    const next = nextActive(event.key, { active, rows: rows.length, page: Math.max(1, Math.floor(view.height / ROW_PX) - 2) })
+    if (next !== undefined) moveTo(next)
+    else if (event.key === 'Enter' && rows[active] && onOpen) onOpen(rows[active]!)
+    else if ((event.key === ' ' || event.key === 'x') && active >= 0) toggle?.(active, event.shiftKey)
+    else if (event.key === 'Escape' && selected?.size && onSelect) onSelect(new Set())
+    else return
+    event.preventDefault()
+    event.stopPropagation()
+  }
+  useEffect(() => {
+    // A page that opens with a table can be used at once from the keyboard.
+    if (document.activeElement === document.body || document.activeElement?.id === 'content') box.current?.focus({ preventScroll: true })
+  }, [])
+
+  const shown = rows.slice(first, last)
+  return (
+    <div class="grid-wrap">
+      <div
+        ref={box}
+        class="grid"
+        role="grid"
+        tabIndex={0}
+        aria-label={label}
+        aria-rowcount={rows.length + 1}
+        aria-colcount={columns.length}
+        aria-multiselectable={toggle !== undefined}
+        {...(active >= first && active < last ? { 'aria-activedescendant': `row-${active}` } : {})}
+        onKeyDown={onKeyDown}
+      >
+        <div class="grid-inner">
+          <Head {...props} template={template} />
+          <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * ROW_PX}px` }}>
+            {shown.map((row, i) => (
+              <GridRow
+                {...props}
+                key={keyOf(row)}
+                row={row}
+                at={first + i}
+                isActive={first + i === active}
+                template={template}
+                toggle={toggle}
+                onActive={setActiveKey}
+              />
+            ))}
+          </div>
+        </div>
+      </div>
+      {rows.length === 0 && <div class="grid-empty">{empty}</div>}
+    </div>
+  )
+}
+
+/** The part of the table that is in view, in pixels. */
+function useView(box: RefObject<HTMLDivElement | null>): { readonly top: number; readonly height: number } {
+  const [view, setView] = useState({ top: 0, height: 600 })
   useLayoutEffect(() => {
     const element = box.current!
     let frame = 0
     const read = () => {
       frame = 0
-      setView(was =>
-        was.top === element.scrollTop && was.height === element.clientHeight
-          ? was
-          : { top: element.scrollTop, height: element.clientHeight },
-      )
+      const { scrollTop: top, clientHeight: height } = element
+      setView(was => (was.top === top && was.height === height ? was : { top, height }))
     }
     const onScroll = () => {
       if (frame === 0) frame = requestAnimationFrame(read)
@@ -81,26 +135,45 @@ export function Grid<T>({
       cancelAnimationFrame(frame)
     }
   }, [])
+  return view
+}
 
-  // The active row is found by its key, since rows move.
-  const active = useMemo(() => (activeKey === undefined ? -1 : rows.findIndex(row => keyOf(row) === activeKey)), [rows, activeKey])
-  const first = Math.max(0, Math.floor(view.top / ROW_PX) - AROUND)
-  const last = Math.min(rows.length, Math.ceil((view.top + view.height) / ROW_PX) + AROUND)
-  const isSelectable = selected !== undefined && onSelect !== undefined
-  const template = [...(isSelectable ? ['2.25rem'] : []), ...columns.map(({ width }) => width ?? 'minmax(6rem, 1fr)')].join(' ')
+function bringIntoView(element: HTMLElement, at: number): void {
+  const [top, bottom] = [at * ROW_PX, (at + 2) * ROW_PX]
+  if (top < element.scrollTop) element.scrollTop = top
+  else if (bottom > element.scrollTop + element.clientHeight) element.scrollTop = bottom - element.clientHeight
+}
 
-  const moveTo = (index: number) => {
-    const at = Math.max(0, Math.min(rows.length - 1, index))
-    const row = rows[at]
-    if (!row) return
-    setActiveKey(keyOf(row))
-    const element = box.current!
-    const [top, bottom] = [at * ROW_PX, (at + 2) * ROW_PX]
-    if (top < element.scrollTop) element.scrollTop = top
-    else if (bottom > element.scrollTop + element.clientHeight) element.scrollTop = bottom - element.clientHeight
+/** The row that a key leads to; undefined for other keys. */
+function nextActive(key: string, { active, rows, page }: { active: number; rows: number; page: number }): number | undefined {
+  switch (key) {
+    case 'ArrowDown':
+    case 'j':
+      return active + 1
+    case 'ArrowUp':
+    case 'k':
+      return Math.max(0, active - 1)
+    case 'PageDown':
+      return active + page
+    case 'PageUp':
+      return active - page
+    case 'Home':
+      return 0
+    case 'End':
+      return rows - 1
+    default:
+      return undefined
   }
-  const toggle = (index: number, isRange: boolean) => {
-    if (!isSelectable) return
+}
+
+/** Selects a row or takes it out, or selects all rows since the last one. */
+type Toggle = (index: number, isRange: boolean) => void
+
+/** Undefined where rows cannot be selected. */
+function useToggle<T>({ rows, keyOf, selected, onSelect }: GridProps<T>): Toggle | undefined {
+  const anchor = useRef<number>(0)
+  if (selected === undefined || onSelect === undefined) return undefined
+  return (index, isRange) => {
     const next = new Set(selected)
     const row = rows[index]
     if (!row) return
@@ -111,134 +184,98 @@ export function Grid<T>({
     anchor.current = index
     onSelect(next)
   }
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return
-    const page = Math.max(1, Math.floor(view.height / ROW_PX) - 2)
-    const steps: Record<string, number> = {
-      ArrowDown: active + 1,
-      j: active + 1,
-      ArrowUp: Math.max(0, active - 1),
-      k: Math.max(0, active - 1),
-      PageDown: active + page,
-      PageUp: active - page,
-      Home: 0,
-      End: rows.length - 1,
-    }
-    if (event.key in steps) moveTo(steps[event.key]!)
-    else if (event.key === 'Enter' && rows[active] && onOpen) onOpen(rows[active]!)
-    else if ((event.key === ' ' || event.key === 'x') && active >= 0) toggle(active, event.shiftKey)
-    else if (event.key === 'Escape' && selected?.size && onSelect) onSelect(new Set())
-    else return
-    event.preventDefault()
-    event.stopPropagation()
-  }
-  useEffect(() => {
-    // A page that opens with a table can be used at once from the keyboard.
-    if (document.activeElement === document.body || document.activeElement?.id === 'content') box.current?.focus({ preventScroll: true })
-  }, [])
+}
 
-  const shown: ComponentChildren[] = []
-  for (let i = first; i < last; i++) {
-    const row = rows[i]!
-    const key = keyOf(row)
-    const isSelected = selected?.has(key) ?? false
-    shown.push(
-      <div
-        key={key}
-        id={`row-${i}`}
-        class={opensAtOnce ? 'grid-row grid-row-opens' : 'grid-row'}
-        role="row"
-        aria-rowindex={i + 2}
-        {...(isSelectable ? { 'aria-selected': isSelected } : {})}
-        data-active={i === active}
-        data-gone={isFaded?.(row) ?? false}
-        style={{ transform: `translateY(${i * ROW_PX}px)`, gridTemplateColumns: template }}
-        onClick={event => {
-          if ((event.target as Element).closest('a, button, input')) return
-          setActiveKey(key)
-          if (event.shiftKey || event.ctrlKey || event.metaKey) toggle(i, event.shiftKey)
-          else if (opensAtOnce) onOpen?.(row)
-        }}
-        onDblClick={() => onOpen?.(row)}
-      >
-        {isSelectable && (
-          <div class="grid-cell" role="gridcell">
+type RowProps<T> = Pick<GridProps<T>, 'columns' | 'keyOf' | 'onOpen' | 'opensAtOnce' | 'selected' | 'isFaded'> & {
+  readonly row: T
+  readonly at: number
+  readonly isActive: boolean
+  readonly template: string
+  readonly toggle: Toggle | undefined
+  onActive(key: string): void
+}
+
+function GridRow<T>({ row, at, isActive, template, toggle, onActive, ...props }: RowProps<T>) {
+  const { columns, keyOf, onOpen, opensAtOnce, selected, isFaded } = props
+  const key = keyOf(row)
+  const isSelected = selected?.has(key) ?? false
+  return (
+    <div
+      id={`row-${at}`}
+      class={opensAtOnce ? 'grid-row grid-row-opens' : 'grid-row'}
+      role="row"
+      aria-rowindex={at + 2}
+      {...(toggle ? { 'aria-selected': isSelected } : {})}
+      data-active={isActive}
+      data-gone={isFaded?.(row) ?? false}
+      style={{ transform: `translateY(${at * ROW_PX}px)`, gridTemplateColumns: template }}
+      onClick={event => {
+        if ((event.target as Element).closest('a, button, input')) return
+        onActive(key)
+        if (event.shiftKey || event.ctrlKey || event.metaKey) toggle?.(at, event.shiftKey)
+        else if (opensAtOnce) onOpen?.(row)
+      }}
+      onDblClick={() => onOpen?.(row)}
+    >
+      {toggle && (
+        <div class="grid-cell" role="gridcell">
+          <input
+            type="checkbox"
+            tabIndex={-1}
+            checked={isSelected}
+            aria-label="Select row"
+            onClick={event => {
+              event.preventDefault()
+              toggle(at, event.shiftKey)
+            }}
+          />
+        </div>
+      )}
+      {columns.map(column => (
+        <div key={column.id} class={`grid-cell ${column.isName ? 'grid-name grid-pin' : ''}`} role="gridcell">
+          {column.cell(row)}
+        </div>
+      ))}
+    </div>
+  )
+}
+
+function Head<T>({ rows, columns, keyOf, sort, onSort, selected, onSelect, template }: GridProps<T> & { readonly template: string }) {
+  const isAll = rows.length > 0 && selected !== undefined && selected.size >= rows.length
+  return (
+    <div class="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
+      {selected && onSelect && (
+        <div class="grid-cell" role="columnheader">
+          <label class="grid-sort">
             <input
               type="checkbox"
-              tabIndex={-1}
-              checked={isSelected}
-              aria-label="Select row"
-              onClick={event => {
-                event.preventDefault()
-                toggle(i, event.shiftKey)
-              }}
+              aria-label="Select all"
+              checked={isAll}
+              onClick={() => onSelect(isAll ? new Set() : new Set(rows.map(keyOf)))}
             />
-          </div>
-        )}
-        {columns.map(column => (
-          <div key={column.id} class={`grid-cell ${column.isName ? 'grid-name grid-pin' : ''}`} role="gridcell">
-            {column.cell(row)}
-          </div>
-        ))}
-      </div>,
-    )
-  }
-  const isAll = isSelectable && rows.length > 0 && selected.size >= rows.length
-  return (
-    <div class="grid-wrap">
-      <div
-        ref={box}
-        class="grid"
-        role="grid"
-        tabIndex={0}
-        aria-label={label}
-        aria-rowcount={rows.length + 1}
-        aria-colcount={columns.length}
-        aria-multiselectable={isSelectable}
-        {...(active >= first && active < last ? { 'aria-activedescendant': `row-${active}` } : {})}
-        onKeyDown={onKeyDown}
-      >
-        <div class="grid-inner">
-          <div class="grid-head" role="row" aria-rowindex={1} style={{ gridTemplateColumns: template }}>
-            {isSelectable && (
-              <div class="grid-cell" role="columnheader">
-                <label class="grid-sort">
-                  <input
-                    type="checkbox"
-                    aria-label="Select all"
-                    checked={isAll}
-                    onClick={() => onSelect(isAll ? new Set() : new Set(rows.map(keyOf)))}
-                  />
-                </label>
-              </div>
-            )}
-            {columns.map(({ id, title, description, isName }) => {
-              const isSorted = sort?.id === id
-              return (
-                <div
-                  key={id}
-                  class={`grid-cell ${isName ? 'grid-pin' : ''}`}
-                  role="columnheader"
-                  aria-sort={isSorted ? (sort.isDescending ? 'descending' : 'ascending') : 'none'}
-                >
-                  {onSort ? (
-                    <button type="button" class="grid-sort" onClick={() => onSort(id)} {...(description ? { title: description } : {})}>
-                      {title}
-                      {isSorted && <Icon name={sort.isDescending ? 'down' : 'up'} size={12} />}
-                    </button>
-                  ) : (
-                    <span class="grid-title">{title}</span>
-                  )}
-                </div>
-              )
-            })}
-          </div>
-          <div class="grid-body" role="rowgroup" style={{ height: `${rows.length * ROW_PX}px` }}>
-            {shown}
-          </div>
+          </label>
         </div>
-      </div>
-      {rows.length === 0 && <div class="grid-empty">{empty}</div>}
+      )}
+      {columns.map(({ id, title, description, isName }) => {
+        const isSorted = sort?.id === id
+        return (
+          <div
+            key={id}
+            class={`grid-cell ${isName ? 'grid-pin' : ''}`}
+            role="columnheader"
+            aria-sort={isSorted ? (sort.isDescending ? 'descending' : 'ascending') : 'none'}
+          >
+            {onSort ? (
+              <button type="button" class="grid-sort" onClick={() => onSort(id)} {...(description ? { title: description } : {})}>
+                {title}
+                {isSorted && <Icon name={sort.isDescending ? 'down' : 'up'} size={12} />}
+              </button>
+            ) : (
+              <span class="grid-title">{title}</span>
+            )}
+          </div>
+        )
+      })}
     </div>
   )
 }

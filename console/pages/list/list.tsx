@@ -1,18 +1,17 @@
 /** Any kind as a live table: filter, selectors, sort, columns; create, and delete several. */
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
+import type { RefObject } from 'preact'
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { may } from '../../core/access.ts'
-import { ApiError, messageOf, send } from '../../core/api.ts'
-import { findKind, type Kind, listPath, objectPath, qualifiedName } from '../../core/discovery.ts'
+import { ApiError, messageOf } from '../../core/api.ts'
+import { findKind, type Kind, listPath, qualifiedName } from '../../core/discovery.ts'
 import { useShortcuts } from '../../core/keys.ts'
 import { type LiveList, liveList, type Row } from '../../core/live.ts'
 import { namespace } from '../../core/namespace.ts'
 import { groupFromPath, href, navigate, query, setQuery, toCreate, toObject } from '../../core/router.ts'
-import { toast, toastError } from '../../core/toasts.ts'
 import { Empty, Problem, Spinner } from '../../parts/basics.tsx'
 import { Combo } from '../../parts/combo.tsx'
 import { useCrumbs } from '../../parts/crumbs.tsx'
-import { confirm } from '../../parts/dialog.tsx'
 import { pluralTitle } from '../../parts/frame.tsx'
 import { Grid, type Sort } from '../../parts/grid.tsx'
 import { Icon } from '../../parts/icons.tsx'
@@ -20,6 +19,7 @@ import { LiveMark } from '../../parts/live-state.tsx'
 import { useActions } from '../../parts/palette.tsx'
 import type { PageProps } from '../index.ts'
 import { columnsOf, sortRows } from './columns.tsx'
+import { confirmDeletion } from './deletion.tsx'
 import { completeFields, completeLabels } from './selectors.ts'
 
 export default function ListPage({ params }: PageProps) {
@@ -52,20 +52,17 @@ export function UnknownKind({ name, version }: { name: string; version: string }
 function KindList({ kind }: { kind: Kind }) {
   const title = pluralTitle(kind)
   const scope = kind.namespaced ? (query.value.get('ns') ?? namespace.value) : ''
-  const labels = query.value.get('labels') ?? ''
-  const fields = query.value.get('fields') ?? ''
+  const choice = readChoice(query.value)
   const [turn, setTurn] = useState(0)
   useCrumbs([{ text: title }])
-  const live = useLive({ path: listPath(kind, scope), labels, fields, isWatchable: kind.verbs.includes('watch'), turn })
+  const live = useLive({ path: listPath(kind, scope), ...choice, isWatchable: kind.verbs.includes('watch'), turn })
   const text = useSignal(query.value.get('name') ?? '')
-  const isWide = query.value.get('wide') === '1'
-  const hidden = (query.value.get('hide') ?? '').split(',').filter(Boolean)
-  const sort = readSort(query.value.get('sort'))
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
   const filterBox = useRef<HTMLInputElement>(null)
   const mayCreate = kind.verbs.includes('create') && may({ verb: 'create', kind, namespace: scope }).value
   const mayDelete = kind.verbs.includes('delete') && may({ verb: 'delete', kind, namespace: scope }).value
 
+  const { isWide, hidden, sort } = choice
   const state = live?.state.value ?? { phase: 'loading' as const }
   const rows = live?.rows.value ?? []
   const serverColumns = live?.columns.value ?? []
@@ -74,56 +71,25 @@ function KindList({ kind }: { kind: Kind }) {
     // Widths are those of the first rows, so that columns do not move while rows come and go.
     [kind, serverColumns, rows.length === 0, scope],
   )
-  const columns = all.filter(({ priority, id }) => (isWide || priority === 0) && !hidden.includes(id))
+  const columns = all.filter(({ priority }) => isWide || priority === 0)
   const wanted = text.value.trim().toLowerCase()
-  const shown = useMemo(() => {
-    const fitting =
-      wanted === ''
-        ? rows
-        : rows.filter(
-            ({ metadata }) => metadata.name.toLowerCase().includes(wanted) || (metadata.namespace ?? '').toLowerCase().includes(wanted),
-          )
-    return sortRows(fitting, all, sort)
-  }, [rows, wanted, all, sort?.id, sort?.isDescending])
+  const shown = useMemo(() => sortRows(fitting(rows, wanted), all, sort), [rows, wanted, all, sort?.id, sort?.isDescending])
   const marked = useMemo(() => rows.filter(({ key }) => selected.has(key)), [rows, selected])
-
+  const create = () => void navigate(toCreate(kind, scope))
+  const deleteMarked = async () => {
+    await confirmDeletion(kind, marked)
+    setSelected(new Set())
+  }
   useShortcuts(
     [
       { keys: 'f', title: 'Filter by name', run: () => filterBox.current?.focus() },
-      { keys: 'w', title: 'Wide columns', run: () => setQuery({ wide: isWide ? undefined : '1' }) },
-      ...(mayCreate ? [{ keys: 'c', title: `Create ${kind.kind}`, run: () => void navigate(toCreate(kind, scope)) }] : []),
+      { keys: 'w', title: 'Wide columns', run: () => toggleWide(isWide) },
+      ...(mayCreate ? [{ keys: 'c', title: `Create ${kind.kind}`, run: create }] : []),
       ...(mayDelete ? [{ keys: 'Delete', title: 'Delete selected', run: () => void deleteMarked() }] : []),
     ],
     [isWide, mayCreate, mayDelete, marked],
   )
-  useActions(mayCreate ? [{ title: `Create ${kind.kind}`, icon: 'plus', run: () => void navigate(toCreate(kind, scope)) }] : [], [
-    mayCreate,
-    scope,
-  ])
-
-  async function deleteMarked(): Promise<void> {
-    if (marked.length === 0) return
-    const names = marked.map(({ metadata }) => metadata.name)
-    await confirm({
-      title: marked.length === 1 ? `Delete ${kind.kind} ${names[0]}?` : `Delete ${marked.length} ${title}?`,
-      body: (
-        <ul class="name-list">
-          {marked.slice(0, 20).map(({ key, metadata }) => (
-            <li key={key} class="mono">
-              {metadata.namespace ? `${metadata.namespace}/` : ''}
-              {metadata.name}
-            </li>
-          ))}
-          {marked.length > 20 && <li class="muted">and {marked.length - 20} more</li>}
-        </ul>
-      ),
-      action: 'Delete',
-      isDangerous: true,
-      ...(marked.length > 10 ? { typed: String(marked.length) } : {}),
-      run: () => deleteAll(kind, marked),
-    })
-    setSelected(new Set())
-  }
+  useActions(mayCreate ? [{ title: `Create ${kind.kind}`, icon: 'plus', run: create }] : [], [mayCreate, scope])
 
   if (state.phase === 'failed' && rows.length === 0) {
     const { error } = state
@@ -132,20 +98,12 @@ function KindList({ kind }: { kind: Kind }) {
       return <Problem error={error} subject={scope === '' ? title : `${title} in ${scope}`} onRetry={() => setTurn(turn + 1)} />
   }
   const problem = state.phase === 'failed' ? messageOf(state.error) : ''
-  const progress = live?.progress.value
-  const isLoading = state.phase === 'loading'
   return (
     <div class="page page-fill">
       <div class="page-head list-head">
         <div class="row row-wrap">
           <h1>{title}</h1>
-          <span class="muted" role="status" data-testid="count">
-            {isLoading && progress?.total
-              ? `${progress.loaded.toLocaleString()} of ${progress.total.toLocaleString()}`
-              : wanted || rows.length !== shown.length
-                ? `${shown.length.toLocaleString()} of ${rows.length.toLocaleString()}`
-                : rows.length.toLocaleString()}
-          </span>
+          <Count live={live} shown={shown.length} isFiltered={wanted !== ''} />
           <LiveMark state={state} />
           {kind.group !== '' && <span class="faint small hide-small">{`${kind.group}/${kind.version}`}</span>}
         </div>
@@ -162,49 +120,7 @@ function KindList({ kind }: { kind: Kind }) {
           )}
         </div>
       </div>
-      <div class="toolbar">
-        <div class="combo-box grow">
-          <Icon name="search" size={14} />
-          <input
-            ref={filterBox}
-            class="input"
-            type="search"
-            aria-label="Filter by name"
-            placeholder="Filter by name"
-            spellcheck={false}
-            value={text.value}
-            onInput={event => {
-              text.value = event.currentTarget.value
-              setQuery({ name: text.value })
-            }}
-            onKeyDown={event => {
-              if (event.key === 'Escape') event.currentTarget.blur()
-            }}
-          />
-        </div>
-        <Combo
-          className="grow"
-          label="Label selector"
-          placeholder="Labels: app=web, tier!=cache"
-          value={labels}
-          complete={text => completeLabels(text, rows)}
-          onCommit={labels => setQuery({ labels })}
-          problem={problem}
-        />
-        <Combo
-          className="grow"
-          label="Field selector"
-          placeholder="Fields: status.phase=Running"
-          value={fields}
-          complete={text => completeFields(text, kind, rows)}
-          onCommit={fields => setQuery({ fields })}
-          problem={problem}
-        />
-        <button type="button" class="button" aria-pressed={isWide} onClick={() => setQuery({ wide: isWide ? undefined : '1' })}>
-          Wide
-        </button>
-        <ColumnMenu all={all.filter(({ priority }) => isWide || priority === 0)} hidden={hidden} />
-      </div>
+      <Toolbar kind={kind} rows={rows} columns={columns} choice={choice} problem={problem} text={text} filterBox={filterBox} />
       {problem !== '' && (
         <p class="bad list-problem" role="alert">
           {problem}
@@ -213,7 +129,7 @@ function KindList({ kind }: { kind: Kind }) {
       <Grid<Row>
         label={title}
         rows={shown}
-        columns={columns}
+        columns={columns.filter(({ id }) => !hidden.includes(id))}
         keyOf={row => row.key}
         sort={sort}
         onSort={id => setQuery({ sort: sort?.id !== id ? id : sort.isDescending ? undefined : `-${id}` })}
@@ -221,23 +137,120 @@ function KindList({ kind }: { kind: Kind }) {
         isFaded={({ metadata }) => metadata.deletionTimestamp !== undefined}
         {...(mayDelete ? { selected, onSelect: setSelected } : {})}
         empty={
-          isLoading ? (
+          state.phase === 'loading' ? (
             <div class="empty">
               <Spinner />
             </div>
           ) : (
-            <Empty title={wanted || labels || fields ? 'Nothing fits' : `No ${title}`}>
-              <p>
-                {wanted || labels || fields
-                  ? 'No object fits the filter.'
-                  : scope === ''
-                    ? 'There are none yet.'
-                    : `There are none in ${scope}.`}
-              </p>
-            </Empty>
+            <NoRows title={title} scope={scope} isFiltered={wanted !== '' || choice.labels !== '' || choice.fields !== ''} />
           )
         }
       />
+    </div>
+  )
+}
+
+/** The part of the address that says which objects are shown, and how. */
+type Choice = {
+  readonly labels: string
+  readonly fields: string
+  readonly isWide: boolean
+  readonly hidden: readonly string[]
+  readonly sort: Sort | undefined
+}
+
+const readChoice = (from: URLSearchParams): Choice => ({
+  labels: from.get('labels') ?? '',
+  fields: from.get('fields') ?? '',
+  isWide: from.get('wide') === '1',
+  hidden: (from.get('hide') ?? '').split(',').filter(Boolean),
+  sort: readSort(from.get('sort')),
+})
+
+const toggleWide = (isWide: boolean) => setQuery({ wide: isWide ? undefined : '1' })
+
+/** The rows whose name or namespace contains a text. */
+function fitting(rows: readonly Row[], wanted: string): readonly Row[] {
+  if (wanted === '') return rows
+  return rows.filter(({ metadata: { name, namespace = '' } }) => [name, namespace].some(text => text.toLowerCase().includes(wanted)))
+}
+
+function Count({ live, shown, isFiltered }: { live: LiveList | undefined; shown: number; isFiltered: boolean }) {
+  const all = live?.rows.value.length ?? 0
+  const progress = live?.progress.value
+  const isLoading = (live?.state.value.phase ?? 'loading') === 'loading'
+  const [part, whole] = isLoading && progress?.total ? [progress.loaded, progress.total] : [shown, all]
+  return (
+    <span class="muted" role="status" data-testid="count">
+      {isFiltered || part !== whole ? `${part.toLocaleString()} of ${whole.toLocaleString()}` : whole.toLocaleString()}
+    </span>
+  )
+}
+
+function NoRows({ title, scope, isFiltered }: { title: string; scope: string; isFiltered: boolean }) {
+  return (
+    <Empty title={isFiltered ? 'Nothing fits' : `No ${title}`}>
+      <p>{isFiltered ? 'No object fits the filter.' : scope === '' ? 'There are none yet.' : `There are none in ${scope}.`}</p>
+    </Empty>
+  )
+}
+
+type ToolbarProps = {
+  readonly kind: Kind
+  readonly rows: readonly Row[]
+  readonly columns: readonly { readonly id: string; readonly title: string }[]
+  readonly choice: Choice
+  /** Why the server refuses the selectors. */
+  readonly problem: string
+  /** The filter by name. */
+  readonly text: Signal<string>
+  readonly filterBox: RefObject<HTMLInputElement | null>
+}
+
+function Toolbar({ kind, rows, columns, choice: { labels, fields, isWide, hidden }, problem, text, filterBox }: ToolbarProps) {
+  return (
+    <div class="toolbar">
+      <div class="combo-box grow">
+        <Icon name="search" size={14} />
+        <input
+          ref={filterBox}
+          class="input"
+          type="search"
+          aria-label="Filter by name"
+          placeholder="Filter by name"
+          spellcheck={false}
+          value={text.value}
+          onInput={event => {
+            text.value = event.currentTarget.value
+            setQuery({ name: text.value })
+          }}
+          onKeyDown={event => {
+            if (event.key === 'Escape') event.currentTarget.blur()
+          }}
+        />
+      </div>
+      <Combo
+        className="grow"
+        label="Label selector"
+        placeholder="Labels: app=web, tier!=cache"
+        value={labels}
+        complete={text => completeLabels(text, rows)}
+        onCommit={labels => setQuery({ labels })}
+        problem={problem}
+      />
+      <Combo
+        className="grow"
+        label="Field selector"
+        placeholder="Fields: status.phase=Running"
+        value={fields}
+        complete={text => completeFields(text, kind, rows)}
+        onCommit={fields => setQuery({ fields })}
+        problem={problem}
+      />
+      <button type="button" class="button" aria-pressed={isWide} onClick={() => toggleWide(isWide)}>
+        Wide
+      </button>
+      <ColumnMenu all={columns} hidden={hidden} />
     </div>
   )
 }
@@ -281,30 +294,4 @@ function useLive({ path, labels, fields, isWatchable, turn }: LiveQuestion): Liv
     return () => opened.close()
   }, [path, labels, fields, isWatchable, turn])
   return live
-}
-
-const MAX_AT_ONCE = 8
-
-async function deleteAll(kind: Kind, rows: readonly Row[]): Promise<void> {
-  const queue = [...rows]
-  let done = 0
-  const failures: unknown[] = []
-  const work = async () => {
-    for (let row = queue.shift(); row; row = queue.shift())
-      try {
-        const { uid, name, namespace } = row.metadata
-        // The object that was selected, and none that took its name since.
-        await send(objectPath(kind, namespace, name), {
-          method: 'DELETE',
-          body: { kind: 'DeleteOptions', apiVersion: 'v1', propagationPolicy: 'Background', ...(uid ? { preconditions: { uid } } : {}) },
-        })
-        done++
-      } catch (error) {
-        if (error instanceof ApiError && error.code === 404) done++
-        else failures.push(error)
-      }
-  }
-  await Promise.all(Array.from({ length: MAX_AT_ONCE }, work))
-  if (done > 0) toast(done === 1 ? `Deleted ${rows[0]!.metadata.name}` : `Deleted ${done} ${pluralTitle(kind)}`)
-  if (failures.length > 0) toastError(`${failures.length} not deleted`, failures[0])
 }

@@ -20,90 +20,22 @@ type ReviewProps = {
   readonly path: string
   readonly draft: any
   /** The object when the draft was begun, and now; neither for a creation. */
-  readonly base?: KubeObject
-  readonly live?: KubeObject
+  readonly base?: KubeObject | undefined
+  readonly live?: KubeObject | undefined
   onClose(): void
   onSaved(object: KubeObject): void
 }
 
 type Mode = 'update' | 'apply'
+/** How the draft is sent; `isForced` takes over the fields of other managers. */
+type Way = { readonly mode: Mode; readonly isForced: boolean }
 type Answer = { readonly result: KubeObject; readonly warnings: readonly string[]; readonly steps: readonly Step[] }
 
 export function Review({ title, path, draft, base, live, onClose, onSaved }: ReviewProps) {
-  const [mode, setMode] = useState<Mode>('update')
-  const [isForced, setForced] = useState(false)
-  const [answer, setAnswer] = useState<Answer | undefined>(undefined)
-  const [error, setError] = useState<unknown>(undefined)
-  const [isBusy, setBusy] = useState(true)
+  const [way, setWay] = useState<Way>({ mode: 'update', isForced: false })
+  const { mode, isForced } = way
   const clashes = useMemo(() => (base && live && mode === 'update' ? collisions(base, draft, live) : []), [base, draft, live, mode])
-  const name = draft?.metadata?.name
-
-  const request = (isDry: boolean) => {
-    const query = `fieldManager=${FIELD_MANAGER}&fieldValidation=Strict${isDry ? '&dryRun=All' : ''}`
-    const headers = { 'Keelson-Explain': 'admission' }
-    if (!live) return send(`${path}?${query}`, { method: 'POST', body: draft, headers })
-    if (mode === 'apply')
-      return send(`${path}?${query}${isForced ? '&force=true' : ''}`, {
-        method: 'PATCH',
-        body: JSON.stringify(asApply(draft)),
-        type: 'application/apply-patch+yaml',
-        headers,
-      })
-    return send(`${path}?${query}`, { method: 'PUT', body: asUpdate(base ? rebase(base, draft, live) : draft, live), headers })
-  }
-  useEffect(() => {
-    let isCurrent = true
-    setBusy(true)
-    setError(undefined)
-    request(true)
-      .then(async response => ({
-        result: (await response.json()) as KubeObject,
-        warnings: warningsOf(response.headers),
-        steps: stepsOf(response.headers),
-      }))
-      .then(
-        found => {
-          if (!isCurrent) return
-          setAnswer(found)
-          setBusy(false)
-        },
-        failure => {
-          if (!isCurrent) return
-          setError(failure)
-          setAnswer(undefined)
-          setBusy(false)
-        },
-      )
-    return () => {
-      isCurrent = false
-    }
-  }, [mode, isForced, live?.metadata.resourceVersion])
-
-  const save = async () => {
-    setBusy(true)
-    try {
-      const response = await request(false)
-      onSaved((await response.json()) as KubeObject)
-    } catch (failure) {
-      setError(failure)
-      setBusy(false)
-    }
-  }
-  const stored = answer && forDiff(answer.result)
-  const note = (row: DiffRow) => {
-    const wanted = valueAt(draft, row.path)
-    const given = valueAt(stored, row.path)
-    if (row.sign === '+')
-      return JSON.stringify(wanted) === JSON.stringify(given)
-        ? undefined
-        : row.path[0] === 'metadata' && row.path.length < 3
-          ? 'by the server'
-          : 'by admission or a default'
-    return given === undefined && wanted !== undefined ? 'removed by admission' : undefined
-  }
-  const conflicts =
-    error instanceof ApiError && error.code === 409 ? error.causes.filter(({ reason }) => reason === 'FieldManagerConflict') : []
-  const changers = answer?.steps.filter(({ outcome }) => outcome === 'mutated') ?? []
+  const { answer, error, isBusy, save } = useSaving({ path, draft, base, live, way, onSaved })
   return (
     <Dialog
       title={title}
@@ -120,10 +52,7 @@ export function Review({ title, path, draft, base, live, onClose, onSaved }: Rev
                   ['update', 'Update'],
                   ['apply', 'Apply'],
                 ]}
-                onChange={next => {
-                  setForced(false)
-                  setMode(next)
-                }}
+                onChange={next => setWay({ mode: next, isForced: false })}
               />
             </div>
           )}
@@ -145,38 +74,119 @@ export function Review({ title, path, draft, base, live, onClose, onSaved }: Rev
           </p>
         )}
         {clashes.length > 0 && live && <Clashes clashes={clashes} live={live} />}
-        {conflicts.length > 0 ? (
-          <Conflicts causes={conflicts} draft={draft} live={live} onForce={() => setForced(true)} />
-        ) : (
-          error !== undefined && (
-            <Notice tone="bad" title={`The server refuses ${name ?? 'this'}`}>
-              <Causes error={error} />
-              {error instanceof ApiError && <Refusals steps={stepsOf(error.headers)} />}
-            </Notice>
-          )
-        )}
-        {answer?.warnings.map(text => (
-          <Notice tone="warn" key={text}>
-            {text}
-          </Notice>
-        ))}
-        {changers.length > 0 && (
-          <p class="row row-wrap small">
-            <span class="muted">Changed by</span>
-            {changers.map((step, i) => (
-              <Badge tone="violet" key={i}>
-                {step['plugin'] ?? step['webhook'] ?? step['policy']}
-              </Badge>
-            ))}
-          </p>
-        )}
-        {stored ? (
-          <Diff label="Changes" before={live && forDiff(live)} after={stored} note={note} />
-        ) : (
-          isBusy && <Spinner label="Asking the server" />
-        )}
+        {error !== undefined && <Failure error={error} draft={draft} live={live} onForce={() => setWay({ ...way, isForced: true })} />}
+        {answer ? <Outcome answer={answer} draft={draft} live={live} /> : isBusy && <Spinner label="Asking the server" />}
       </div>
     </Dialog>
+  )
+}
+
+type Saving = Pick<ReviewProps, 'path' | 'draft' | 'base' | 'live' | 'onSaved'> & { readonly way: Way }
+
+/** Sends the draft: at once as a dry run, whenever the object or the way changes, and in earnest with `save`. */
+function useSaving({ onSaved, ...sending }: Saving) {
+  const { live, way } = sending
+  const [answer, setAnswer] = useState<Answer | undefined>(undefined)
+  const [error, setError] = useState<unknown>(undefined)
+  const [isBusy, setBusy] = useState(true)
+  useEffect(() => {
+    let isCurrent = true
+    const settle = (found: Answer | undefined, failure: unknown) => {
+      if (!isCurrent) return
+      setAnswer(found)
+      setError(failure)
+      setBusy(false)
+    }
+    setBusy(true)
+    setError(undefined)
+    sendDraft(sending, true)
+      .then(answerOf)
+      .then(
+        found => settle(found, undefined),
+        failure => settle(undefined, failure),
+      )
+    return () => {
+      isCurrent = false
+    }
+  }, [way.mode, way.isForced, live?.metadata.resourceVersion])
+  const save = async () => {
+    setBusy(true)
+    try {
+      const response = await sendDraft(sending, false)
+      onSaved((await response.json()) as KubeObject)
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return { answer, error, isBusy, save }
+}
+
+function sendDraft({ path, draft, base, live, way: { mode, isForced } }: Omit<Saving, 'onSaved'>, isDry: boolean): Promise<Response> {
+  const query = `fieldManager=${FIELD_MANAGER}&fieldValidation=Strict${isDry ? '&dryRun=All' : ''}`
+  const headers = { 'Keelson-Explain': 'admission' }
+  if (!live) return send(`${path}?${query}`, { method: 'POST', body: draft, headers })
+  if (mode === 'apply')
+    return send(`${path}?${query}${isForced ? '&force=true' : ''}`, {
+      method: 'PATCH',
+      body: JSON.stringify(asApply(draft)),
+      type: 'application/apply-patch+yaml',
+      headers,
+    })
+  return send(`${path}?${query}`, { method: 'PUT', body: asUpdate(base ? rebase(base, draft, live) : draft, live), headers })
+}
+
+const answerOf = async (response: Response): Promise<Answer> => ({
+  result: (await response.json()) as KubeObject,
+  warnings: warningsOf(response.headers),
+  steps: stepsOf(response.headers),
+})
+
+type Drafted = { readonly draft: any; readonly live: KubeObject | undefined }
+
+/** The difference that the server would store, and the plugins, policies and webhooks behind it. */
+function Outcome({ answer: { result, warnings, steps }, draft, live }: Drafted & { readonly answer: Answer }) {
+  const stored = forDiff(result)
+  const changers = steps.filter(({ outcome }) => outcome === 'mutated')
+  return (
+    <>
+      {warnings.map(text => (
+        <Notice tone="warn" key={text}>
+          {text}
+        </Notice>
+      ))}
+      {changers.length > 0 && (
+        <p class="row row-wrap small">
+          <span class="muted">Changed by</span>
+          {changers.map((step, i) => (
+            <Badge tone="violet" key={i}>
+              {step['plugin'] ?? step['webhook'] ?? step['policy']}
+            </Badge>
+          ))}
+        </p>
+      )}
+      <Diff label="Changes" before={live && forDiff(live)} after={stored} note={row => originOf(row, draft, stored)} />
+    </>
+  )
+}
+
+/** Which changes the draft does not make by itself. */
+function originOf({ sign, path }: DiffRow, draft: any, stored: any): string | undefined {
+  const [wanted, given] = [valueAt(draft, path), valueAt(stored, path)]
+  if (sign !== '+') return given === undefined && wanted !== undefined ? 'removed by admission' : undefined
+  if (JSON.stringify(wanted) === JSON.stringify(given)) return undefined
+  return path[0] === 'metadata' && path.length < 3 ? 'by the server' : 'by admission or a default'
+}
+
+function Failure({ error, draft, live, onForce }: Drafted & { readonly error: unknown; onForce(): void }) {
+  const conflicts =
+    error instanceof ApiError && error.code === 409 ? error.causes.filter(({ reason }) => reason === 'FieldManagerConflict') : []
+  if (conflicts.length > 0) return <Conflicts causes={conflicts} draft={draft} live={live} onForce={onForce} />
+  return (
+    <Notice tone="bad" title={`The server refuses ${draft?.metadata?.name ?? 'this'}`}>
+      <Causes error={error} />
+      {error instanceof ApiError && <Refusals steps={stepsOf(error.headers)} />}
+    </Notice>
   )
 }
 
