@@ -243,31 +243,36 @@ function noticing(pod: Pod, notice: () => void): Pod {
   return { ...pod, metadata } as Pod
 }
 
-/** Reads and charges each object once. */
+/** Reads and charges each object once, and puts its entries together once, however many variables refer to them. */
 function askedSources(ask: Ask, budget: Budget, allocatable: Sources['allocatable']): Sources {
-  const known = new Map<string, any>()
   const read = (question: Question): any => {
     const bytes = ask(question)
     budget.spend('inputs', bytes?.byteLength ?? 0)
     return bytes && parseObject(bytes)
   }
-  const objectOf = (about: 'configmaps' | 'secrets', name = '') => {
-    const key = `${about}/${name}`
-    if (!known.has(key)) known.set(key, read({ about, name }))
-    return known.get(key)
-  }
+  const objectOf = remembered((about, name) => read({ about, name }))
   return {
-    entries(plural, name) {
+    entries: remembered((plural, name) => {
       const object = objectOf(plural, name)
       return object && (plural === 'secrets' ? entriesOfSecret : entriesOfMap)(object)
-    },
-    bytes(plural, name) {
+    }),
+    bytes: remembered((plural, name) => {
       const object = objectOf(plural, name)
       return object && (plural === 'secrets' ? bytesOfSecret : bytesOfMap)(object)
-    },
+    }),
     services: withOwn => read({ about: 'services', withOwn }),
     bundles: projection => read({ about: 'bundles', projection }),
     token: projection => read({ about: 'token', projection }),
     allocatable,
+  }
+}
+
+/** A function of an object's name that is called once for each. */
+function remembered<T>(of: (plural: 'configmaps' | 'secrets', name: string) => T) {
+  const known = new Map<string, T>()
+  return (plural: 'configmaps' | 'secrets', name = ''): T => {
+    const key = `${plural}/${name}`
+    if (!known.has(key)) known.set(key, of(plural, name))
+    return known.get(key)!
   }
 }
