@@ -2,7 +2,7 @@
 import { stringify } from 'yaml'
 import { fieldHead } from '../../src/codec/protobuf-envelope.ts'
 import { CONFIG_MAPS } from '../kit.ts'
-import { COMBINATIONS, STORED } from './combinations.ts'
+import { combinations, STORED } from './combinations.ts'
 import {
   APPLY,
   change,
@@ -55,7 +55,7 @@ const MAX_KEYS = MAX_VALUES / 2
 /** The maximum number of values of a custom object or a definition. */
 const MAX_CUSTOM_VALUES = 190_000
 
-const yaml: HostileRequest[] = [
+const yaml = (): HostileRequest[] => [
   create('1.4 MB of quotes', times(1_400_000, '"'), YAML),
   create('3 MB of quotes', times(3_000_000, '"'), YAML),
   create('a list of 700,000 letters', `a: [${times(700_000, 'b,')}]`, YAML),
@@ -75,7 +75,7 @@ const yaml: HostileRequest[] = [
   { ...change('a list as apply', APPLY, `a: [${times(700_000, 'b,')}]`), path: `${CONFIG_MAPS}/held?fieldManager=m` },
 ]
 
-const json: HostileRequest[] = [
+const json = (): HostileRequest[] => [
   create('1.5 million zeros', `{"a":[${times(1_500_000, '0,')}0]}`),
   create('duplicate keys', `{${times(400_000, '"a":1,')}"a":1}`),
   create('as many duplicate keys as may be', `{${list(MAX_VALUES / 2, i => `"k${i}":1,"k${i}":2`).join(',')}}`),
@@ -109,7 +109,7 @@ const json: HostileRequest[] = [
   create('constraints without anything', pod({ topologySpreadConstraints: list(MAX_VALUES, () => ({})) }), 'application/json', PODS),
 ]
 
-const protobuf: HostileRequest[] = [
+const protobuf = (): HostileRequest[] => [
   create('2.6 MB of owners without anything', message('ConfigMap', field(1, emptyFields(13, 2_600_000))), PROTOBUF),
   create('as many owners without anything as may be', message('ConfigMap', field(1, emptyFields(13, 2 * MAX_VALUES))), PROTOBUF),
   create('containers without anything', message('Pod', field(2, emptyFields(2, 2_900_000))), PROTOBUF, PODS),
@@ -125,7 +125,7 @@ const protobuf: HostileRequest[] = [
   create('one long name', message('ConfigMap', field(1, field(1, Buffer.alloc(2_900_000, 0x61)))), PROTOBUF),
 ]
 
-const patches: HostileRequest[] = [
+const patches = (): HostileRequest[] => [
   change('10,000 operations', JSON_PATCH, JSON.stringify(list(10_000, i => ({ op: 'add', path: `/data/x${i % 2_000}`, value: 'y' })))),
   change('too many operations', JSON_PATCH, JSON.stringify(list(15_000, i => ({ op: 'test', path: '/data', value: i })))),
   change('copies of copies', JSON_PATCH, JSON.stringify(list(9_000, i => ({ op: 'copy', from: '/data', path: `/data/c${i}` })))),
@@ -160,7 +160,7 @@ const patches: HostileRequest[] = [
   { name: 'and deleted', method: 'DELETE', path: `${CONFIG_MAPS}/applied` },
 ]
 
-const otherVerbs: HostileRequest[] = [
+const otherVerbs = (): HostileRequest[] => [
   {
     name: 'options of a delete',
     method: 'DELETE',
@@ -237,7 +237,7 @@ const containers = (n: number, image: string) => pod({ containers: list(n, i => 
 const created = (path: string, apiVersion: string, kind: string, content: object) =>
   create('', JSON.stringify({ apiVersion, kind, metadata: { name: 'large' }, ...content }), 'application/json', path)
 
-const large: HostileRequest[] = [
+const large = (): HostileRequest[] => [
   { ...create('containers', containers(5_500, 'x'), 'application/json', PODS), status: 201 },
   { name: 'containers replaced', method: 'PUT', path: `${PODS}/many`, body: containers(5_500, 'y'), status: 200 },
   change('a label of many containers', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', `${PODS}/many`),
@@ -411,7 +411,7 @@ const PREPARED: readonly HostileRequest[] = [
   ),
 ]
 
-const custom: HostileRequest[] = [
+const custom = (): HostileRequest[] => [
   create(
     'an object for 10,000 alternatives',
     JSON.stringify({ apiVersion: 'hostile.example.com/v1', kind: 'Widget', metadata: { name: 'a' }, spec: keys(20_000, 1) }),
@@ -440,7 +440,7 @@ const custom: HostileRequest[] = [
 const properties = (n: number, property: (i: number) => object) =>
   Object.fromEntries(Array.from({ length: n }, (_, i) => [`p${i}`, property(i)]))
 
-const definitions: HostileRequest[] = [
+const definitions = (): HostileRequest[] => [
   create(
     'patterns that stand for large programs',
     JSON.stringify(
@@ -482,7 +482,7 @@ const applied = (name: string, manager: string, data: object, more: Partial<Host
   ...more,
 })
 const others = (n: number, value = 'v') => entries(n, i => [`o${i}`, value])
-const managers: HostileRequest[] = [
+const managers = (): HostileRequest[] => [
   applied('many keys, by one', 'one', keys(MAX_KEYS / 2), { status: 201 }),
   applied('the same keys, by two', 'two', keys(MAX_KEYS / 2)),
   applied('the same keys with other values, taken by three', 'three', keys(MAX_KEYS / 2, 'w')),
@@ -520,7 +520,7 @@ const scaler = (version: string, value: string) =>
     metadata: { name: 'many', annotations: keys(MAX_KEYS / 2, value) },
     spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'held' }, maxReplicas: 5 },
   })
-const versions: HostileRequest[] = [
+const versions = (): HostileRequest[] => [
   create('created in one', scaler('v2', 'a'), 'application/json', SCALERS('v2')),
   { name: 'replaced in the other', method: 'PUT', path: `${SCALERS('v1')}/many`, body: scaler('v1', 'b') },
   { ...change('applied in one', APPLY, scaler('v2', 'c'), `${SCALERS('v2')}/many?fieldManager=m&force=true`) },
@@ -558,7 +558,7 @@ const filledReport = (name: string, spec: object): HostileRequest => ({
   values: MAX_CUSTOM_VALUES,
 })
 /** Objects of a custom kind, as large as reports of scanners become and larger. */
-const reports: HostileRequest[] = [
+const reports = (): HostileRequest[] => [
   { ...create('created', report('r', 7_500, 'HIGH'), 'application/json', ITEMS), status: 201 },
   { ...change('applied', APPLY, report('s', 7_500, 'HIGH'), `${ITEMS}/s?fieldManager=m`), status: 201 },
   change('a part given up', APPLY, report('s', 3_500, 'LOW'), `${ITEMS}/s?fieldManager=m`),
@@ -604,53 +604,54 @@ const DENSE = `${DEFINITIONS}/denses.hostile.example.com`
 const FINDINGS = 30_000
 const largeReport = (value: string) => report('large', FINDINGS, value)
 const reportLines = list(FINDINGS, i => `  - {id: CVE-${i}, severity: HIGH, score: ${i % 10}, links: ["https://example.com/${i}"]}\n`)
-const largest: HostileRequest[] = [
-  { ...create('a definition', JSON.stringify(denseDefinition(DENSE_PARTS)), 'application/json', DEFINITIONS), status: 201 },
-  { ...change('a label of it', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', DENSE), status: 200 },
-  {
-    ...change('the same applied', APPLY, JSON.stringify(denseDefinition(DENSE_PARTS)), `${DENSE}?fieldManager=m&force=true`),
-    status: 200,
-  },
-  read('its OpenAPI', '/openapi/v3/apis/hostile.example.com/v1'),
-  read('all OpenAPI', '/openapi/v2'),
-  read('the definition as YAML', DENSE, YAML),
-  { ...create('an object', largeReport('HIGH'), 'application/json', ITEMS), status: 201 },
-  { ...change('merged', MERGE_PATCH, largeReport('LOW'), `${ITEMS}/large`), status: 200 },
-  {
-    ...change(
-      'replaced by an operation',
-      JSON_PATCH,
-      JSON.stringify([{ op: 'replace', path: '/spec', value: JSON.parse(largeReport('NONE')).spec }]),
-      `${ITEMS}/large`,
-    ),
-    status: 200,
-  },
-  { ...change('applied', APPLY, report('applied', FINDINGS, 'HIGH'), `${ITEMS}/applied?fieldManager=m`), status: 201 },
-  { ...change('applied again', APPLY, report('applied', FINDINGS, 'LOW'), `${ITEMS}/applied?fieldManager=m`), status: 200 },
-  { ...change('in conflict', APPLY, report('applied', FINDINGS, 'NONE'), `${ITEMS}/applied?fieldManager=n`), status: 409 },
-  read('as a table', ITEMS, 'application/json;as=Table;v=v1;g=meta.k8s.io'),
-  {
-    ...create(
-      'an object as YAML',
-      `apiVersion: hostile.example.com/v1\nkind: Report\nmetadata: {name: yaml}\nspec:\n  findings:\n${reportLines.join('')}`,
-      YAML,
-      ITEMS,
-    ),
-    status: 201,
-  },
-  {
-    ...create('more values than may be', report('more', 0, '', { tags: list(220_001, () => 'x') }), 'application/json', ITEMS),
-    status: 413,
-  },
-  {
-    ...create('more keys than may be', report('more', 0, '', { findings: [{ id: 'a', ...keys(28_000) }] }), 'application/json', ITEMS),
-    status: 413,
-  },
-].map(request => ({ ...request, values: MAX_CUSTOM_VALUES }))
+const largest = (): HostileRequest[] =>
+  [
+    { ...create('a definition', JSON.stringify(denseDefinition(DENSE_PARTS)), 'application/json', DEFINITIONS), status: 201 },
+    { ...change('a label of it', MERGE_PATCH, '{"metadata":{"labels":{"a":"b"}}}', DENSE), status: 200 },
+    {
+      ...change('the same applied', APPLY, JSON.stringify(denseDefinition(DENSE_PARTS)), `${DENSE}?fieldManager=m&force=true`),
+      status: 200,
+    },
+    read('its OpenAPI', '/openapi/v3/apis/hostile.example.com/v1'),
+    read('all OpenAPI', '/openapi/v2'),
+    read('the definition as YAML', DENSE, YAML),
+    { ...create('an object', largeReport('HIGH'), 'application/json', ITEMS), status: 201 },
+    { ...change('merged', MERGE_PATCH, largeReport('LOW'), `${ITEMS}/large`), status: 200 },
+    {
+      ...change(
+        'replaced by an operation',
+        JSON_PATCH,
+        JSON.stringify([{ op: 'replace', path: '/spec', value: JSON.parse(largeReport('NONE')).spec }]),
+        `${ITEMS}/large`,
+      ),
+      status: 200,
+    },
+    { ...change('applied', APPLY, report('applied', FINDINGS, 'HIGH'), `${ITEMS}/applied?fieldManager=m`), status: 201 },
+    { ...change('applied again', APPLY, report('applied', FINDINGS, 'LOW'), `${ITEMS}/applied?fieldManager=m`), status: 200 },
+    { ...change('in conflict', APPLY, report('applied', FINDINGS, 'NONE'), `${ITEMS}/applied?fieldManager=n`), status: 409 },
+    read('as a table', ITEMS, 'application/json;as=Table;v=v1;g=meta.k8s.io'),
+    {
+      ...create(
+        'an object as YAML',
+        `apiVersion: hostile.example.com/v1\nkind: Report\nmetadata: {name: yaml}\nspec:\n  findings:\n${reportLines.join('')}`,
+        YAML,
+        ITEMS,
+      ),
+      status: 201,
+    },
+    {
+      ...create('more values than may be', report('more', 0, '', { tags: list(220_001, () => 'x') }), 'application/json', ITEMS),
+      status: 413,
+    },
+    {
+      ...create('more keys than may be', report('more', 0, '', { findings: [{ id: 'a', ...keys(28_000) }] }), 'application/json', ITEMS),
+      status: 413,
+    },
+  ].map(request => ({ ...request, values: MAX_CUSTOM_VALUES }))
 
 const BINDINGS = '/apis/admissionregistration.k8s.io/v1'
 const rulesOf = (n: number, rule: (i: number) => string) => list(n, i => ({ rule: rule(i), message: 'no' }))
-const expressions: HostileRequest[] = [
+const expressions = (): HostileRequest[] => [
   create(
     'a definition with a rule for each of 1,500 fields',
     JSON.stringify(
@@ -858,7 +859,7 @@ const expressions: HostileRequest[] = [
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
 const asJane = { 'impersonate-user': 'jane' }
-const access: HostileRequest[] = [
+const access = (): HostileRequest[] => [
   {
     ...create(
       'a role that is many, by who may not grant it',
@@ -903,7 +904,7 @@ const access: HostileRequest[] = [
 ]
 
 const selector = (text: string) => `${CONFIG_MAPS}?labelSelector=${encodeURIComponent(text)}`
-const reading: HostileRequest[] = [
+const reading = (): HostileRequest[] => [
   read('a selector of a large set', selector(`a in (${list(6_000, i => `v${i}`).join(',')})`)),
   read('a selector of absent keys', selector(list(5_000, i => `!a${i}`).join(','))),
   read('a selector of fields', `${PODS}?fieldSelector=${encodeURIComponent(list(2_500, i => `metadata.name!=n${i}`).join(','))}`),
@@ -936,7 +937,7 @@ const harmless = definition(
   }),
 )
 const CHART = times(30_000, 'a line of a chart or a dashboard\n')
-const real: HostileRequest[] = [
+const real = (): HostileRequest[] => [
   { ...create('a definition of 1.2 MB, as YAML', stringify(harmless), YAML, DEFINITIONS), status: 201 },
   {
     ...change(
@@ -971,7 +972,7 @@ const owner = (i: number, uid: string) => ({ apiVersion: 'v1', kind: 'Owner', na
 const finalizers = (n: number, from = 0) => list(n, i => `example.com/f${(from + i) % n}`)
 const podOf = (name: string, spec: object) => create(name, pod(spec), 'application/json', PODS)
 /** Items that differ very little from each other: comparing all pairs would take long. */
-const similar: HostileRequest[] = [
+const similar = (): HostileRequest[] => [
   create('owners of different uids', configMap('owned', {}, { ownerReferences: list(9_000, i => owner(i, `uid-${i}`)) })),
   create('owners of one uid', configMap('owned', {}, { ownerReferences: list(9_000, i => owner(i, 'uid')) })),
   create('owners, each twice', configMap('owned-twice', {}, { ownerReferences: list(9_000, i => owner(i % 4_500, `uid-${i % 4_500}`)) })),
@@ -1065,7 +1066,7 @@ const crowd = (n: number, operation: string) =>
     fieldsType: 'FieldsV1',
     fieldsV1: { 'f:data': entries(6, i => [`f:c${i}`, {}]) },
   }))
-const crowded: HostileRequest[] = [
+const crowded = (): HostileRequest[] => [
   create('created', configMap('crowded', { data: entries(6, i => [`c${i}`, 'v']) }, { managedFields: crowd(3_000, 'Apply') })),
   change('applied', APPLY, configMap('crowded', { data: { c0: 'v' } }), `${CONFIG_MAPS}/crowded?fieldManager=x`),
   change('in conflict with all', APPLY, configMap('crowded', { data: { c0: 'w', c1: 'w' } }), `${CONFIG_MAPS}/crowded?fieldManager=x`),
@@ -1084,7 +1085,7 @@ const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io'
 const accepting = (request: HostileRequest, accept: string): HostileRequest => ({ ...request, headers: { accept } })
 const REPRESENTED = { labels: { rep: 'yes' } }
 /** Responses to large writes in every representation, and lists of the written objects. */
-const represented: HostileRequest[] = [
+const represented = (): HostileRequest[] => [
   accepting(create('a create as YAML', configMap('rep-yaml', { data: keys(MAX_KEYS) }, REPRESENTED)), YAML),
   accepting(create('a create as protobuf', configMap('rep-proto', { data: keys(MAX_KEYS) }, REPRESENTED)), PROTOBUF),
   accepting(create('a create as a table', configMap('rep-table', { data: keys(MAX_KEYS) }, REPRESENTED)), TABLE),
@@ -1125,7 +1126,8 @@ const represented: HostileRequest[] = [
   { name: 'a collection deleted', method: 'DELETE', path: `${CONFIG_MAPS}?labelSelector=rep` },
 ]
 
-const groups: Record<string, readonly HostileRequest[]> = {
+/** Made when their turn comes, since all of them together are some hundred megabytes. */
+const groups: Record<string, () => readonly HostileRequest[]> = {
   yaml,
   json,
   protobuf,
@@ -1145,7 +1147,7 @@ const groups: Record<string, readonly HostileRequest[]> = {
   'items alike': similar,
   'many managers': crowded,
   represented,
-  combinations: COMBINATIONS,
+  combinations,
 }
 
 export const PREPARATIONS: readonly HostileRequest[] = [...PREPARED, ...STORED].map(request => ({ ...request, ...servedBy(request) }))
@@ -1153,15 +1155,17 @@ export const PREPARATIONS: readonly HostileRequest[] = [...PREPARED, ...STORED].
 /** Definitions and policies full of rules may take longer, in a worker. */
 const isValidatedInWorker = ({ path }: HostileRequest) => path.startsWith(DEFINITIONS) || path.startsWith(BINDINGS)
 
-/** All of them, each named by its kind. */
-export const HOSTILE_REQUESTS: readonly HostileRequest[] = Object.entries(groups).flatMap(([group, requests]) =>
-  requests.map(request => ({
-    ...request,
-    ...servedBy(request),
-    name: `${group}: ${request.name}`,
-    ...(isValidatedInWorker(request) && { inWorker: true }),
-  })),
-)
+/** All of them in order, each named by its kind. */
+export function* hostileRequests(): Generator<HostileRequest> {
+  for (const [group, requests] of Object.entries(groups))
+    for (const request of requests())
+      yield {
+        ...request,
+        ...servedBy(request),
+        name: `${group}: ${request.name}`,
+        ...(isValidatedInWorker(request) && { inWorker: true }),
+      }
+}
 
 /** The path of a definition's objects. */
 function servedBy({ path, type = 'application/json', body }: HostileRequest): Pick<HostileRequest, 'serves'> {

@@ -121,7 +121,7 @@ export const STORED: readonly HostileRequest[] = [
 ]
 
 const labelled = (text: string) => `${CROWDED}?labelSelector=${encodeURIComponent(text)}`
-const manyObjects: HostileRequest[] = [
+const manyObjects = (): HostileRequest[] => [
   read('many objects, labels that differ', labelled(list(5_000, i => `z${i}!=b`).join())),
   read('many objects, absent labels', labelled(list(6_000, i => `!z${i}`).join())),
   read('many objects, sets of values', labelled(list(400, i => `a notin (${list(10, j => `v${i}-${j}`).join()})`).join())),
@@ -167,7 +167,7 @@ const deployed = (n: number, m: number, order: (i: number, of: number) => number
   })
 const indexes = list(400_000, i => String(i * 2)).join()
 
-const kinds: HostileRequest[] = [
+const kinds = (): HostileRequest[] => [
   post('limits times containers', '/api/v1/namespaces/limited/pods', pod({ containers: containers(4_000) })),
   post(
     'containers that a namespace restricts',
@@ -259,7 +259,7 @@ function letters(n: number): string {
   }).join('')
 }
 
-const schemas: HostileRequest[] = [
+const schemas = (): HostileRequest[] => [
   post('values of an enumeration', objectsOf('choices'), custom('Choice', 'a', { texts: list(40_000, i => `value-${3_999 - (i % 10)}`) })),
   post('values of none', objectsOf('choices'), custom('Choice', 'b', { texts: list(40_000, i => `other-${i}`) })),
   post('a pattern of many states', objectsOf('choices'), custom('Choice', 'c', { states: times(2_900_000, 'a') })),
@@ -334,4 +334,4 @@ const schemas: HostileRequest[] = [
   post('repeated fields far below', `${DEFINITIONS}?fieldValidation=Strict`, below(`{${list(20_000, () => '"a":1').join()}}`)),
 ]
 
-export const COMBINATIONS: readonly HostileRequest[] = [...manyObjects, ...kinds, ...schemas]
+export const combinations = (): readonly HostileRequest[] => [...manyObjects(), ...kinds(), ...schemas()]

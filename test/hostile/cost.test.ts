@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { LIMITS } from '../../src/lib/limits.ts'
 import { ask, CONFIG_MAPS, configMap, connection, freshServer, patient, type ServerProcess, startProcess } from '../kit.ts'
-import { HOSTILE_REQUESTS, type HostileRequest, PREPARATIONS } from './bodies.ts'
+import { type HostileRequest, hostileRequests, PREPARATIONS } from './bodies.ts'
 import { assertWithin, costs, MAX_BLOCKED_MS, MAX_CPU_MS, MEASURED } from './costs.ts'
 
 const MAX_RESPONSE_BYTES = 1024 * 1024
@@ -21,7 +21,7 @@ test('no request costs the server much or blocks others, and none is a failure o
     assert.equal((await send(server, request, agent)).status, 201, request.name)
     await served(server, request, t.signal)
   }
-  for (const request of HOSTILE_REQUESTS)
+  for (const request of hostileRequests())
     await t.test(request.name, async () => {
       const measure = async () => {
         await costs(server)

@@ -27,7 +27,15 @@ export const APPLY = 'application/apply-patch+yaml'
 export const PODS = '/api/v1/namespaces/default/pods'
 
 export const times = (n: number, text: string) => text.repeat(n)
-export const keys = (n: number, value: unknown = 'v') => Object.fromEntries(Array.from({ length: n }, (_, i) => [`k${i}`, value]))
+/** A mapping from `n` keys to one value. */
+export function keys(n: number, value: unknown = 'v'): Readonly<Record<string, unknown>> {
+  const name = `${n} ${JSON.stringify(value)}`
+  const made = mappings.get(name) ?? entries(n, i => [`k${i}`, value])
+  mappings.set(name, made)
+  return made
+}
+/** Those that were made, since the same are in many bodies. */
+const mappings = new Map<string, Readonly<Record<string, unknown>>>()
 /** A mapping with `n` entries. */
 export const entries = (n: number, entry: (i: number) => readonly [string, unknown]) =>
   Object.fromEntries(Array.from({ length: n }, (_, i) => entry(i)))
