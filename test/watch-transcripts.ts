@@ -3,6 +3,7 @@ import { type ClientHttp2Session, connect } from 'node:http2'
 import { request } from 'node:https'
 import type { Readable } from 'node:stream'
 import { PATIENCE_MS, type Scope, type Target } from './kit.ts'
+import { withContext } from './kits/tls-context.ts'
 
 export const ACCEPT = {
   json: 'application/json',
@@ -122,7 +123,7 @@ export function watchAlone(t: Scope, { url, credentials }: Target, path: string,
     'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
   }
   return new Promise((resolve, reject) => {
-    const outgoing = request(new URL(path, url), { ...credentials, agent: false, headers: webSocket ? upgrade : {} })
+    const outgoing = request(new URL(path, url), withContext({ ...credentials, agent: false, headers: webSocket ? upgrade : {} }))
     t.after(() => outgoing.destroy())
     outgoing.on('error', reject)
     outgoing.on('upgrade', (_, socket) => {
