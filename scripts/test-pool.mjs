@@ -22,27 +22,11 @@ const IDLE_MS = 1_000
  * `end` for files, `diagnostic` for what tests tell beside that. A file that `isAlone` has a process of its own.
  *
  * Beside `processes`, one for each processor, up to `more` run a file, since most files wait now and then: for a server, a deadline or the
- * end of a watch. The first of them always does, the others while a processor is idle. A file that `isMeasuring` runs beside others that do,
- * or beside those that are `isSteady`: they keep one processor busy, no more and no less. Only where none is left another file runs beside
- * it, though never one that `isHeavy`, which keeps more than one processor busy; of those one runs at a time, all in one process if possible,
- * so that they can share a browser. Until `checks` has ended, which keeps a processor busy as well, one process less runs.
+ * end of a watch. The first of them always does, the others while a processor is idle. Of files that are `isHeavy`, which keep more than one
+ * processor busy, one runs at a time, all in one process if possible, so that they can share a browser. Until `checks` has ended, which
+ * keeps a processor busy as well, one process less runs.
  */
-export async function runFiles(
-  files,
-  {
-    bundle,
-    processes,
-    more = 0,
-    checks,
-    isAlone,
-    isMeasuring = () => false,
-    isHeavy = () => false,
-    isSteady = () => false,
-    showsOutput,
-    env,
-    report,
-  },
-) {
+export async function runFiles(files, { bundle, processes, more = 0, checks, isAlone, isHeavy = () => false, showsOutput, env, report }) {
   const waiting = [...files]
   const running = new Set()
   const runner = fileURLToPath(new URL('./test-worker.cjs', import.meta.url))
@@ -114,21 +98,15 @@ export async function runFiles(
     })
 
   const hasIdleProcessor = idleProcessors()
-  const isMeasured = () => [...running].some(isMeasuring)
-  const others = file => (isMeasuring(file) ? isHeavy : isHeavy(file) ? other => isMeasuring(other) || isHeavy(other) : () => false)
-  const restless = () => [...running].filter(file => !isSteady(file)).length
-  const fitsBeside = file => ![...running].some(others(file)) && (!isMeasuring(file) || restless() < processes)
+  const fits = file => !isHeavy(file) || ![...running].some(isHeavy)
   /**
    * Where the next file for a process is among those that wait: `further` processes come before it beside one for each processor, and `last`
    * is the file that it has just run.
    */
   const nextOf = (further, last) => {
-    const heavy = last !== undefined && isHeavy(last) ? waiting.findIndex(file => isHeavy(file) && fitsBeside(file)) : -1
+    const heavy = last !== undefined && isHeavy(last) ? waiting.findIndex(file => isHeavy(file) && fits(file)) : -1
     if (heavy >= 0) return heavy
-    if (!isMeasured()) return further <= 0 || hasIdleProcessor() ? waiting.findIndex(fitsBeside) : -1
-    const quiet = waiting.findIndex(file => (isMeasuring(file) || isSteady(file)) && fitsBeside(file))
-    if (further >= 0) return quiet >= 0 && !isMeasuring(waiting[quiet]) && hasIdleProcessor() ? quiet : -1
-    return quiet >= 0 ? quiet : waiting.findIndex(fitsBeside)
+    return further <= 0 || hasIdleProcessor() ? waiting.findIndex(fits) : -1
   }
   /** The next file for a process, as soon as one may begin. */
   const next = async (further, last) => {

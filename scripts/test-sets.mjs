@@ -87,9 +87,6 @@ export const LEFT_OUT = {
   ],
 }
 
-/** While one of these runs, no more files run than there are processors: they would make each other slower. */
-export const MEASURING = LEFT_OUT['measures what requests cost']
-
 /** Files that keep several processors busy at times. */
 export const HEAVY = LEFT_OUT['drives a browser']
 

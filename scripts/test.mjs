@@ -8,7 +8,7 @@ import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
 import { bundleTests } from './test-bundle.mjs'
 import { runFiles } from './test-pool.mjs'
-import { ALONE, HEAVY, LEFT_OUT, LONG, MEASURING } from './test-sets.mjs'
+import { ALONE, HEAVY, LEFT_OUT, LONG } from './test-sets.mjs'
 
 /** Something is said at least this often. */
 const PROGRESS_MS = 10_000
@@ -61,10 +61,7 @@ await runFiles(files, {
   // Some tests wait more than they work.
   more: process.env.KEELSON_TEST_PROCESSES === undefined ? 4 : 0,
   isAlone: file => file in ALONE,
-  isMeasuring: file => MEASURING.includes(file),
   isHeavy: file => HEAVY.includes(file),
-  // Units work all the time, in the process of the test.
-  isSteady: file => file.startsWith('src/') && !leftOut.includes(file),
   checks,
   showsOutput: wanted.length > 0,
   env: {
@@ -96,13 +93,12 @@ function isWanted(file) {
 }
 
 /**
- * Files that measure come first, as few run beside them, and then the longest, so that no process works alone at the end: those that are
- * known to take long, others that `npm test` leaves out, end-to-end tests, units; of these, those that took longest here.
+ * The longest come first, so that no process works alone at the end: those that are known to take long, others that `npm test` leaves out,
+ * end-to-end tests, units; of these, those that took longest here.
  */
 function inOrder(tests) {
-  const known = [...MEASURING, ...LONG]
   const rank = file =>
-    known.includes(file) ? known.indexOf(file) : known.length + (leftOut.includes(file) ? 0 : file.startsWith('test/') ? 1 : 2)
+    LONG.includes(file) ? LONG.indexOf(file) : LONG.length + (leftOut.includes(file) ? 0 : file.startsWith('test/') ? 1 : 2)
   const took = file => times[file]?.seconds ?? 0
   return tests.sort((a, b) => rank(a) - rank(b) || took(b) - took(a))
 }

@@ -61,10 +61,7 @@ test('files share a process and not their hooks, unless one is to be alone', pat
     'test/b.test.ts': file('b'),
     'test/c.test.ts': file('c'),
   })
-  write(
-    'scripts/test-sets.mjs',
-    "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }, MEASURING = [], HEAVY = [], LONG = []",
-  )
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = {}, ALONE = { 'test/c.test.ts': 'it changes everything' }, HEAVY = [], LONG = []")
   assert.equal((await test(['test/'])).code, 0)
   const notes = readFileSync(join(folder, 'notes'), 'utf8')
     .trim()
@@ -84,55 +81,28 @@ test('files that npm test leaves out are run by themselves, and a name in the li
     'src/a.test.ts': `${IMPORTS} test('a unit', () => {})`,
     'test/b.test.ts': `${IMPORTS} test('a long one', () => {})`,
   })
-  write(
-    'scripts/test-sets.mjs',
-    "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = [], LONG = []",
-  )
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/b.test.ts'] }, ALONE = {}, HEAVY = [], LONG = []")
   // The second is `npm run test:all -- --rest`.
   for (const options of [['--rest'], ['--all', '--rest']]) {
     const rest = await test(options)
     assert.equal(rest.code, 0, rest.stderr)
     assert.match(rest.stdout, /\n1 files, 1 tests passed, 0 failed/)
   }
-  write(
-    'scripts/test-sets.mjs',
-    "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}, MEASURING = [], HEAVY = [], LONG = []",
-  )
+  write('scripts/test-sets.mjs', "export const LEFT_OUT = { 'takes long': ['test/gone.test.ts'] }, ALONE = {}, HEAVY = [], LONG = []")
   const stale = await test(['--rest'])
   assert.deepEqual([stale.code, stale.stderr], [1, 'scripts/test-sets.mjs names test/gone.test.ts, which there is not\n'])
 })
 
-test('files that measure begin first, then those that take longest', patient, async t => {
+test('files that take longest begin first', patient, async t => {
   const file = (name: string) => `${IMPORTS} test('${name}', () => appendFileSync('notes', '${name} '))`
   const names = ['a', 'b', 'c', 'd']
   const { folder, write, test } = smallCheckout(t, Object.fromEntries(names.map(name => [`test/${name}.test.ts`, file(name)])))
   write(
     'scripts/test-sets.mjs',
-    "export const LEFT_OUT = {}, ALONE = {}, MEASURING = ['test/d.test.ts'], HEAVY = [], LONG = ['test/c.test.ts', 'test/b.test.ts']",
+    "export const LEFT_OUT = {}, ALONE = {}, HEAVY = [], LONG = ['test/d.test.ts', 'test/c.test.ts', 'test/b.test.ts']",
   )
   assert.equal((await test(['test/'])).code, 0)
   assert.equal(readFileSync(join(folder, 'notes'), 'utf8'), 'd c b a ')
-})
-
-test('a unit runs beside a file that measures, before other files do', patient, async t => {
-  const file = (name: string) => `${IMPORTS} test('${name}', () => appendFileSync('notes', '${name} '))`
-  const { folder, write, test } = smallCheckout(t, {
-    'test/measures.test.ts': `${IMPORTS}
-      import { existsSync } from 'node:fs'
-      test('measures', async () => {
-        while (!existsSync('notes')) await new Promise(resolve => setTimeout(resolve, 10))
-        appendFileSync('notes', 'measured ')
-      })`,
-    'test/a.test.ts': file('a'),
-    'src/unit.test.ts': file('unit'),
-  })
-  write(
-    'scripts/test-sets.mjs',
-    "export const LEFT_OUT = {}, ALONE = {}, MEASURING = ['test/measures.test.ts'], HEAVY = [], LONG = ['test/a.test.ts']",
-  )
-  const { code, stdout } = await test(['test/', 'src/'], { KEELSON_TEST_PROCESSES: '2' })
-  assert.equal(code, 0, stdout)
-  assert.match(readFileSync(join(folder, 'notes'), 'utf8'), /^unit /)
 })
 
 test('files that keep several processors busy run one at a time, in one process', patient, async t => {
@@ -144,7 +114,7 @@ test('files that keep several processors busy run one at a time, in one process'
   const names = ['a', 'b', 'c']
   const { folder, write, test } = smallCheckout(t, Object.fromEntries(names.map(name => [`test/${name}.test.ts`, file(name)])))
   const heavy = JSON.stringify(names.map(name => `test/${name}.test.ts`))
-  write('scripts/test-sets.mjs', `export const LEFT_OUT = {}, ALONE = {}, MEASURING = [], HEAVY = ${heavy}, LONG = []`)
+  write('scripts/test-sets.mjs', `export const LEFT_OUT = {}, ALONE = {}, HEAVY = ${heavy}, LONG = []`)
   assert.equal((await test(['test/'], { KEELSON_TEST_PROCESSES: '2' })).code, 0)
   const notes = readFileSync(join(folder, 'notes'), 'utf8').trim().split('\n')
   const [, , pid] = notes[0]!.split(' ')
