@@ -182,6 +182,33 @@ testWith('own address', 'requests are proxied over HTTP/2 as well, and a broken 
   )
 })
 
+testWith('own address', 'a server that speaks only HTTP/2 is described, and sent requests, bodies and watches', patient, async t => {
+  const { server, api } = await open(t, { isHttp2Only: true })
+  const name = 'x'.repeat(100_000)
+  const headers = { authorization: '' }
+  const made = await ask(server, FLUNDERS, { method: 'POST', body: { metadata: { name } }, headers })
+  assert.deepEqual([made.status, made.json.metadata.name], [201, name])
+  const { headers: sent, client } = api.seen.findLast(({ method }) => method === 'POST')!
+  assert.deepEqual(
+    [sent[':authority'], sent['x-remote-user'], sent['authorization'], client],
+    ['wardle.default.svc:443', 'kubernetes-admin', undefined, 'front-proxy-client'],
+  )
+  const all = await Promise.all(Array.from({ length: 30 }, () => ask(server, FLUNDERS)))
+  assert.ok(all.every(({ json }) => json.items.length === 1))
+  assert.equal((await ask(server, FLUNDERS, { method: 'HEAD' })).status, 200)
+  const leaving = new AbortController()
+  const gone = ask(server, `${FLUNDERS}/slow`, { signal: leaving.signal }).catch(() => 'gone')
+  await eventually('the slow request', () => (api.slow.size === 1 ? true : undefined))
+  leaving.abort()
+  assert.equal(await gone, 'gone')
+  await eventually('the end of the slow request', () => (api.slow.size === 0 ? true : undefined))
+  const watching = await Watching.open(t, server, `${FLUNDERS}?watch=1`)
+  api.change('ADDED', { metadata: { name: 'third' } })
+  assert.equal((await watching.next())!.object.metadata.name, 'third')
+  api.close()
+  assert.equal(await watching.next().catch(() => undefined), undefined)
+})
+
 testWith('own address', 'discovery has the group, classic and aggregated, in the order of the priorities', patient, async t => {
   const { server, api } = await open(t)
   const aggregated = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'

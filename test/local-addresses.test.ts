@@ -1,6 +1,7 @@
 // Pods and Services that stand for a process on this machine: every connection of the server goes there, and only administrators say so.
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
+import { createSecureServer } from 'node:http2'
 import { get } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { test } from 'node:test'
@@ -14,6 +15,7 @@ import {
   inflateRawSync,
   inflateSync,
 } from 'node:zlib'
+import { issueAuthority, issueServer } from '../src/lib/x509/issue.ts'
 import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, serverOfFile } from './kit.ts'
 import { configure, make } from './kits/admission-objects.ts'
 import { APISERVICES, apiService, availability, FLUNDERS, GROUP, startAggregatedApi, VERSION } from './kits/aggregated-api.ts'
@@ -78,10 +80,10 @@ test('links of pages lead through the proxy that the pages came through, compres
     br: brotliCompressSync,
   }
   const asked: (string | undefined)[] = []
-  const http = createServer(({ url = '', headers }, response) => {
+  const http = createServer(({ url = '', headers, socket }, response) => {
     const [, name = '', type = 'text/html; charset=utf-8'] = url.split('/').map(decodeURIComponent)
     asked.push(headers['x-forwarded-uri'] as string)
-    if (name === 'moved') response.setHeader('location', `http://${headers.host}/there?a=b`)
+    if (name === 'moved') response.setHeader('location', `http://127.0.0.1:${socket.localPort}/there?a=b`)
     const encode = encoders[name]
     response.writeHead(name === 'moved' ? 302 : 200, {
       'content-type': type,
@@ -109,10 +111,35 @@ test('links of pages lead through the proxy that the pages came through, compres
   assert.equal(asked.at(-1), `${proxy}/moved`)
 })
 
+test('a process is asked for the host that the client named, and may speak nothing but HTTP/2', patient, async t => {
+  const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
+  const pair = issueServer(issueAuthority('process', validity), 'process', { names: ['127.0.0.1'], ...validity })
+  const secure = createSecureServer({ ...pair, allowHTTP1: false }, async (message, response) => {
+    let body = ''
+    for await (const part of message) body += part
+    response.end(`${message.method} ${message.url} ${message.authority} ${body}`)
+  })
+  const plain = createServer(({ headers }, response) => void response.end(headers.host))
+  for (const each of [secure, plain]) {
+    await new Promise<void>(resolve => each.listen(0, '127.0.0.1', resolve))
+    t.after(() => each.close())
+  }
+  const ports = `80=${(plain.address() as AddressInfo).port},443=${(secure.address() as AddressInfo).port}`
+  await readyPod('hosts', { 'sim.keelson.dev/address': '127.0.0.1', 'sim.keelson.dev/ports': ports })
+  const { host } = new URL(server.url)
+  assert.equal((await ask(server, `${DEFAULT}/pods/hosts:80/proxy/`)).text, host)
+  assert.equal((await bytesOf(`${DEFAULT}/pods/hosts:80/proxy/`, { host: 'shop.example' })).toString(), 'shop.example')
+  const posted = await ask(server, `${DEFAULT}/pods/https:hosts:443/proxy/a`, { method: 'POST', body: { x: 'y'.repeat(100_000) } })
+  assert.equal(
+    posted.text.replace(/y+/, all => String(all.length)),
+    `POST /a ${host} {"x":"100000"}`,
+  )
+})
+
 /** The body of an answer, as it is sent. */
-const bytesOf = (path: string): Promise<Buffer> =>
+const bytesOf = (path: string, headers = {}): Promise<Buffer> =>
   new Promise((resolve, reject) => {
-    const sent = get(new URL(path, server.url), server.credentials, answer => {
+    const sent = get(new URL(path, server.url), { ...server.credentials, servername: 'localhost', headers }, answer => {
       const parts: Buffer[] = []
       answer.on('data', (part: Buffer) => parts.push(part))
       answer.on('error', reject).on('end', () => resolve(Buffer.concat(parts)))

@@ -1,10 +1,12 @@
 /** The server behind an APIService: its address, connections to it, and requests that this server makes itself. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
+import { Cancellable } from '../lib/cancellation.ts'
 import { startTimer, stopTimer } from '../lib/environment.ts'
 import type { User } from '../schema/user.ts'
 import type { Destination } from '../transport/destination.ts'
-import { trustingAgent } from '../transport/trusting-agent.ts'
+import { endsBy, Http2Only } from '../transport/http2-only.ts'
+import { type Trust, trustingAgent } from '../transport/trusting-agent.ts'
 import { goMessage } from '../transport/webhook-transport.ts'
 import type { ServiceDestination, ServiceReference } from './endpoint.ts'
 import { remoteUserHeaders } from './remote-user.ts'
@@ -45,7 +47,7 @@ const MAX_SOCKETS = 64
 export class Backend implements Disposable {
   readonly spec: BackendSpec
   readonly #parts: BackendParts
-  #agents: { readonly cert: string; readonly kept: Agent; readonly single: Agent } | undefined
+  #connections: (Trusted & { readonly kept: Agent; readonly single: Agent }) | undefined
 
   constructor(spec: BackendSpec, parts: BackendParts) {
     this.spec = spec
@@ -63,24 +65,22 @@ export class Backend implements Disposable {
   }
 
   /** Reused connections, or a new one for a request that cannot be repeated. */
-  agent(use: 'kept' | 'single'): Agent {
+  connections(use: 'kept' | 'single'): Trusted & { readonly agent: Agent } {
     const client = this.#parts.certificate()
-    if (this.#agents?.cert !== client.cert) {
+    if (this.#connections?.trust.client?.cert !== client.cert) {
       this[Symbol.dispose]()
       const { name, namespace, ca, skipsVerification } = this.spec
       const trust = { host: '', ca, servername: `${name}.${namespace}.svc`, client, skipsVerification }
-      this.#agents = {
-        cert: client.cert,
-        kept: trustingAgent(trust, {
-          keepAlive: true,
-          timeout: IDLE_MS,
-          maxSockets: Number.POSITIVE_INFINITY,
-          maxFreeSockets: MAX_SOCKETS,
-        }),
+      const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: MAX_SOCKETS }
+      this.#connections = {
+        trust,
+        kept: trustingAgent(trust, kept),
         single: trustingAgent(trust, { keepAlive: false }),
+        http2: new Http2Only(),
       }
     }
-    return this.#agents[use]
+    const { trust, http2, [use]: agent } = this.#connections!
+    return { trust, http2, agent }
   }
 
   /** The headers that this server adds to those of the client. */
@@ -92,51 +92,91 @@ export class Backend implements Disposable {
   }
 
   /** Sends a request of this server to one of its addresses and reads the whole answer. Throws BackendError or UnreachableService. */
-  async send(
-    { method = 'GET', path, user, headers, body, timeoutMs, maxBytes, signal }: BackendRequest,
-    { host, port, lookup, dial }: Destination = this.destination(),
-  ): Promise<BackendAnswer> {
-    for (;;) {
-      const answer = await new Promise<BackendAnswer | 'closed'>((resolve, reject) => {
-        const fail = (error: Error) => reject(new BackendError(error.message))
-        const sent = request({
-          host,
-          port,
-          path,
-          method,
-          ...(lookup && { lookup }),
-          ...(dial && { dial }),
-          agent: this.agent(method === 'GET' ? 'kept' : 'single'),
-          headers: {
-            accept: 'application/json',
-            ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
-            ...headers,
-            ...this.headersFor(user, undefined),
-          },
-          ...(signal && { signal }),
-        })
-        const timer = startTimer(() => {
-          const late = 'context deadline exceeded (Client.Timeout exceeded while awaiting headers)'
-          sent.destroy(Object.assign(new Error(late), { code: 'LATE' }))
-        }, timeoutMs)
-        sent.once('close', () => stopTimer(timer))
-        sent.once('response', message => collect(message, maxBytes).then(resolve, fail))
-        sent.on('error', (error: Error & { readonly code?: string }) => {
-          if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('closed')
-          else fail(new Error(goMessage(error, { host, port })))
-        })
-        sent.end(body)
-      })
-      if (answer !== 'closed') return answer
+  async send(wanted: BackendRequest, to: Destination = this.destination()): Promise<BackendAnswer> {
+    const connections = this.connections((wanted.method ?? 'GET') === 'GET' ? 'kept' : 'single')
+    const sent = { wanted, to, headers: this.#headersOf(wanted), ...connections }
+    const key = `${to.host}:${to.port}`
+    try {
+      for (;;) {
+        const answer = await connections.http2.either(
+          key,
+          () => sendHttp1(sent),
+          () => sendHttp2(sent, key),
+        )
+        if (answer !== 'closed') return answer
+      }
+    } catch (error) {
+      throw new BackendError(goMessage(error as Error, to))
+    }
+  }
+
+  #headersOf({ user, headers, body }: BackendRequest): Record<string, string | string[] | number> {
+    return {
+      accept: 'application/json',
+      ...(body !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) }),
+      ...headers,
+      ...this.headersFor(user, undefined),
     }
   }
 
   [Symbol.dispose](): void {
-    this.#agents?.kept.destroy()
-    this.#agents?.single.destroy()
-    this.#agents = undefined
+    this.#connections?.kept.destroy()
+    this.#connections?.single.destroy()
+    this.#connections?.http2[Symbol.dispose]()
+    this.#connections = undefined
   }
 }
+
+type Trusted = { readonly trust: Trust; readonly http2: Http2Only }
+type Sent = ReturnType<Backend['connections']> & {
+  readonly wanted: BackendRequest
+  readonly to: Destination
+  readonly headers: Readonly<Record<string, string | string[] | number>>
+}
+
+/** One attempt. If the peer has closed a kept connection in the meantime, that says nothing about the peer. */
+const sendHttp1 = ({ wanted, to: { host, port, lookup, dial }, headers, agent }: Sent): Promise<BackendAnswer | 'closed'> =>
+  new Promise((resolve, reject) => {
+    const { method = 'GET', path, body, timeoutMs, maxBytes, signal } = wanted
+    const sent = request({
+      host,
+      port,
+      path,
+      method,
+      ...(lookup && { lookup }),
+      ...(dial && { dial }),
+      agent,
+      headers,
+      ...(signal && { signal }),
+    })
+    const timer = startTimer(() => sent.destroy(late()), timeoutMs)
+    sent.once('close', () => stopTimer(timer))
+    sent.once('response', message => collect(message, maxBytes).then(resolve, reject))
+    sent.on('error', (error: Error & { readonly code?: string }) => {
+      if (sent.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve('closed')
+      else reject(error)
+    })
+    sent.end(body)
+  })
+
+async function sendHttp2({ wanted, to, headers: { host, ...more }, trust, http2 }: Sent, key: string): Promise<BackendAnswer> {
+  const { method = 'GET', path, body = '', timeoutMs, maxBytes, signal } = wanted
+  const ending = new Cancellable()
+  const timer = startTimer(() => ending.abort(late()), timeoutMs)
+  const aborted = () => ending.abort(signal!.reason)
+  if (signal?.aborted) aborted()
+  signal?.addEventListener('abort', aborted)
+  try {
+    const headers = { ':method': method, ':path': path, ':authority': String(host), ...more }
+    const answer = await http2.request({ key, ...to, trust }, { headers, body, maxResponseBytes: maxBytes, ends: endsBy(ending) })
+    return { status: answer.status, headers: answer.headers, body: answer.bytes }
+  } finally {
+    stopTimer(timer)
+    signal?.removeEventListener('abort', aborted)
+  }
+}
+
+const late = () => Object.assign(new Error('context deadline exceeded (Client.Timeout exceeded while awaiting headers)'), { code: 'LATE' })
 
 async function collect(message: IncomingMessage, maxBytes: number): Promise<BackendAnswer> {
   const parts: Buffer[] = []

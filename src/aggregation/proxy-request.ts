@@ -51,29 +51,28 @@ async function passOn(
   const { host, port } = destination
   // Only a request without a body can be sent again when a reused connection turns out to be closed.
   const isRepeatable = request.stream === undefined && request.upgrade === undefined
-  const agent = backend.agent(isRepeatable ? 'kept' : 'single')
+  const tls = backend.connections(isRepeatable ? 'kept' : 'single')
   const { path, query } = targetOf(request.target)
   const forwarded = {
     'x-forwarded-host': header(request.headers, 'host') ?? header(request.headers, ':authority') ?? '',
     'x-forwarded-proto': 'https',
     'x-forwarded-uri': path,
   }
-  const to = { ...destination, path: path + query, agent, isSecure: true, headers: { ...forwarded, ...more, ...headers } } as const
+  const to = { ...destination, path: path + query, tls, headers: { ...forwarded, ...more, ...headers } }
   try {
     const failed = (error: Error) => new Unreached(goMessage(error, { host, port }))
     const answer = await exchangeWith(request, to, failed)
     if (answer.type === 'upgraded') return tunnel(answer)
-    const { message } = answer
-    const status = message.statusCode ?? 502
+    const { status, body } = answer
     if (request.upgrade !== undefined && status < 400) {
-      message.destroy()
+      body.destroy()
       return textResponse(503, `invalid upgrade response: status code ${status}\n`)
     }
-    if (status >= 300 && status < 400 && message.headers.location) {
-      message.destroy()
+    if (status >= 300 && status < 400 && answer.headers.location) {
+      body.destroy()
       return textResponse(502, 'the backend attempted to redirect this request, which is not permitted')
     }
-    return streamed(message, passedBack(responseHeaders(message.headers)))
+    return streamed(answer, passedBack(responseHeaders(answer.headers)))
   } catch (error) {
     if (error instanceof Unreached) return unreached(error.message)
     throw error

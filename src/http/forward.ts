@@ -2,14 +2,7 @@
  * Forwards requests to a kubelet, a pod or another API server, and their responses: bodies are streamed both ways, and upgraded connections
  * (WebSocket, SPDY) are tunnelled.
  */
-import {
-  type Agent,
-  type ClientRequest,
-  request as httpRequest,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  Agent as PlainAgent,
-} from 'node:http'
+import { type Agent, type ClientRequest, request as httpRequest, type IncomingHttpHeaders, Agent as PlainAgent } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { posix } from 'node:path'
 import { type Duplex, pipeline, type Readable, Transform } from 'node:stream'
@@ -20,7 +13,8 @@ import type { Call, Upstream, UpstreamTls } from '../registry/api.ts'
 import { badRequest, internalError, StatusError, unavailable } from '../schema/status-error.ts'
 import { AddressNotAllowed, type Destination } from '../transport/destination.ts'
 import type { Dial, DialTarget } from '../transport/egress.ts'
-import { trustingAgent } from '../transport/trusting-agent.ts'
+import { endsBy, Http2Only } from '../transport/http2-only.ts'
+import { type Trust, trustingAgent } from '../transport/trusting-agent.ts'
 import { goMessage } from '../transport/webhook-transport.ts'
 import { HtmlLinks, type Proxied, proxiedLink } from './html-links.ts'
 import { header, type Outlet, type Request, type RequestHeaders, type Response, type ResponseHeaders } from './message.ts'
@@ -41,22 +35,26 @@ export async function forward(request: Request, call: Call, upstream: Upstream):
   const url = `${originOf(upstream)}${path}`
   const failed = (error: Error) => failureToConnect(error, { upstream, url, isUpgrade })
   const proxied = proxiedOf(upstream, request, pathOf(call))
-  const headersToo = isProxy && !isUpgrade && { headers: { 'x-forwarded-uri': `${proxied.prefix}${behind}` } }
-  const answer = await exchangeWith(request, { host, port, lookup, dial, tls, path, agent: false, ...headersToo }, failed)
+  const headersToo = {
+    // A log is asked for by this server; all else is the client's request, for the host that the client named.
+    ...(!upstream.isChecked && proxied.requestHost !== undefined && { host: proxied.requestHost }),
+    ...(isProxy && !isUpgrade && { 'x-forwarded-uri': `${proxied.prefix}${behind}` }),
+  }
+  const secure = tls && { tls: singleConnection(host, tls) }
+  const answer = await exchangeWith(request, { host, port, lookup, dial, path, ...secure, headers: headersToo }, failed)
   if (answer.type === 'upgraded') return tunnel(answer)
-  const { message } = answer
-  const status = message.statusCode ?? 502
+  const { status } = answer
   // A redirect is for the client to follow: never for this server, which has access that the client has not.
   if (isUpgrade && status < 400) {
-    message.destroy()
+    answer.body.destroy()
     throw new StatusError(500, '', `invalid upgrade response: status code ${status}`)
   }
-  if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(message, { status, url })
-  const headers = ownHeaders(responseHeaders(message.headers))
-  if (!isProxy) return streamed(message, headers)
-  const { location } = message.headers
-  if (!location) return proxiedPage(message, { headers, rewrite: link => proxiedLink(link, proxied), isHead: request.method === 'HEAD' })
-  return streamed(message, { ...headers, location: proxiedLink(location, proxied) })
+  if (upstream.isChecked && (status < 200 || status > 206)) throw await failureOf(answer, url)
+  const headers = ownHeaders(responseHeaders(answer.headers))
+  if (!isProxy) return streamed(answer, headers)
+  const { location } = answer.headers
+  if (!location) return proxiedPage(answer, { headers, rewrite: link => proxiedLink(link, proxied), isHead: request.method === 'HEAD' })
+  return streamed(answer, { ...headers, location: proxiedLink(location, proxied) })
 }
 
 /** How links of the other server become links through this one. */
@@ -87,28 +85,39 @@ function failureToConnect(
 export type Target = Destination & {
   /** Includes the query. */
   readonly path: string
-  readonly tls?: UpstreamTls | undefined
-  /** The agent whose connections are used; false for a new connection per request. */
-  readonly agent: Agent | false
-  /** Whether the agent uses TLS, where no other TLS settings are given. */
-  readonly isSecure?: true
+  /** Connections over TLS. Without, a plain connection is made for the request. */
+  readonly tls?: SecureConnections | undefined
   readonly headers?: Readonly<Record<string, string | string[]>>
+}
+export type SecureConnections = {
+  readonly trust: Trust
+  /** Makes, and may keep, connections over HTTP/1.1. */
+  readonly agent: Agent
+  /** The same for a server that speaks HTTP/2 alone. */
+  readonly http2: Http2Only
 }
 
 /** Sends a request and waits for the head of the response. Throws the result of `failed` for an error. */
 export async function exchangeWith(request: Request, to: Target, failed: (error: Error) => Error): Promise<Answer> {
-  // If the peer has closed a kept connection in the meantime, that says nothing about the peer; each attempt uses one up.
-  for (;;) {
-    const answer = await answerTo(send(request, to), request, failed)
-    if (answer.type !== 'closed') return answer
+  try {
+    // If the peer has closed a kept connection in the meantime, that says nothing about the peer; each attempt uses one up.
+    for (;;) {
+      const http1 = () => answerTo(send(request, to), request)
+      const { tls } = to
+      const isEither = tls && request.upgrade === undefined
+      const answer = await (isEither ? tls.http2.either(keyOf(to), http1, () => sendHttp2(request, to, tls)) : http1())
+      if (answer.type !== 'closed') return answer
+    }
+  } catch (error) {
+    throw request.signal.aborted ? unavailable('the client has gone') : failed(error as Error)
   }
 }
 
 /** The response, streamed. */
-export const streamed = (message: IncomingMessage, headers: ResponseHeaders): Response => ({
-  status: message.statusCode ?? 502,
+export const streamed = ({ status, body }: Answered, headers: ResponseHeaders): Response => ({
+  status,
   headers,
-  body: { type: 'stream', start: outlet => pipe(message, outlet) },
+  body: { type: 'stream', start: outlet => pipe(body, outlet) },
 })
 
 /**
@@ -116,32 +125,33 @@ export const streamed = (message: IncomingMessage, headers: ResponseHeaders): Re
  * waits for its end.
  */
 function proxiedPage(
-  message: IncomingMessage,
+  answer: Answered,
   {
     headers: { 'content-length': length, ...headers },
     rewrite,
     isHead,
   }: { readonly headers: ResponseHeaders; readonly rewrite: (link: string) => string; readonly isHead: boolean },
 ): Response {
-  const [type = ''] = (message.headers['content-type'] ?? '').split(';', 1)
-  const encoding = message.headers['content-encoding'] ?? ''
+  const { status, body } = answer
+  const [type = ''] = (answer.headers['content-type'] ?? '').split(';', 1)
+  const encoding = answer.headers['content-encoding'] ?? ''
   const isRewritten = type.trim() === 'text/html' && ENCODINGS.has(encoding)
-  if (!isRewritten) return streamed(message, length === undefined ? headers : { ...headers, 'content-length': length })
+  if (!isRewritten) return streamed(answer, length === undefined ? headers : { ...headers, 'content-length': length })
   // Without content the encoding has no meaning, and an empty text is not valid gzip.
-  if (isHead || length === '0' || message.statusCode === 304 || message.statusCode === 204) return streamed(message, headers)
+  if (isHead || length === '0' || status === 304 || status === 204) return streamed(answer, headers)
   const start = (outlet: Outlet) => {
-    outlet.once('close', () => message.destroy())
-    message.once('error', () => outlet.destroy())
+    outlet.once('close', () => body.destroy())
+    body.once('error', () => outlet.destroy())
     const empty = () => outlet.end()
-    message.once('end', empty)
-    message.once('data', (first: Buffer) => {
-      message.off('end', empty)
-      message.pause()
-      message.unshift(first)
-      pipe(pipeline([message, ...rewriting(rewrite, encoding, first[0]!)], () => {}) as Transform, outlet)
+    body.once('end', empty)
+    body.once('data', (first: Buffer) => {
+      body.off('end', empty)
+      body.pause()
+      body.unshift(first)
+      pipe(pipeline([body, ...rewriting(rewrite, encoding, first[0]!)], () => {}) as Transform, outlet)
     })
   }
-  return { status: message.statusCode ?? 502, headers, body: { type: 'stream', start } }
+  return { status, headers, body: { type: 'stream', start } }
 }
 
 /** Other encodings are not understood, and such pages stay as they are. */
@@ -162,33 +172,40 @@ function rewriting(rewrite: (link: string) => string, encoding: string, firstByt
 }
 
 /** Host, port and path are never joined to a URL: a path from a client cannot lead to another host. */
-function send(request: Request, { host, port, lookup, dial, path, tls, agent, isSecure, headers: more }: Target): ClientRequest {
+function send(request: Request, { host, port, lookup, dial, path, tls, headers: more }: Target): ClientRequest {
   const { method } = request
   const headers = { ...requestHeaders(request), ...more }
-  const options = {
-    host,
-    port,
-    ...(lookup && { lookup }),
-    path,
-    method,
-    headers,
-    agent: !tls && !isSecure && dial ? dialingAgent(dial, { host, port, lookup }) : agent,
-    timeout: LIMITS.connectMs,
-    ...(dial && { dial }),
+  const options = { host, port, ...(lookup && { lookup }), path, method, headers, timeout: LIMITS.connectMs, ...(dial && { dial }) }
+  const outgoing = tls
+    ? httpsRequest({ ...options, agent: tls.agent })
+    : httpRequest({ ...options, agent: dial ? dialingAgent(dial, { host, port, lookup }) : false })
+  const body = request.upgrade === undefined ? request.stream : undefined
+  // The body is left unread until there is a connection: if there is none, the request may be sent in another way.
+  const connected = () => {
+    outgoing.setTimeout(0)
+    body?.pipe(outgoing)
   }
-  const outgoing = tls || isSecure ? httpsRequest({ ...options, agent: tls ? agentFor(host, tls) : agent }) : httpRequest(options)
-  const connected = () => outgoing.setTimeout(0)
-  outgoing.once('socket', socket =>
-    socket.connecting ? socket.once(tls || isSecure ? 'secureConnect' : 'connect', connected) : connected(),
-  )
+  outgoing.once('socket', socket => (socket.connecting ? socket.once(tls ? 'secureConnect' : 'connect', connected) : connected()))
   outgoing.once('timeout', () => outgoing.destroy(new Error('connecting took too long')))
   if (request.signal.aborted) outgoing.destroy()
   else request.signal.addEventListener('abort', () => outgoing.destroy(), { once: true })
-  const body = request.stream
-  if (body && request.upgrade === undefined) body.pipe(outgoing)
-  else outgoing.end()
+  if (!body) outgoing.end()
   return outgoing
 }
+
+async function sendHttp2(
+  request: Request,
+  { host, port, lookup, dial, path, headers: more }: Target,
+  { trust, http2 }: SecureConnections,
+): Promise<Answered> {
+  const { host: authority = `${host}:${port}`, ...headers } = { ...requestHeaders(request), ...more }
+  const sent = { ':method': request.method, ':path': path, ':authority': String(authority), ...headers }
+  const address = { key: keyOf({ host, port }), host, port, lookup, dial, trust }
+  return { type: 'answered', ...(await http2.open(address, { headers: sent, body: request.stream ?? '', ends: endsBy(request.signal) })) }
+}
+
+/** Connections of a target have one trust. */
+const keyOf = ({ host, port }: Pick<Target, 'host' | 'port'>): string => `${host}:${port}`
 
 /** An agent for one connection that is not direct. */
 function dialingAgent(dial: Dial, target: DialTarget): PlainAgent {
@@ -197,12 +214,11 @@ function dialingAgent(dial: Dial, target: DialTarget): PlainAgent {
   return agent
 }
 
-/** An agent for one connection, to a server that is trusted according to `tls`. */
-const agentFor = (host: string, { ca = '', cert, key, rejectUnauthorized }: UpstreamTls): Agent =>
-  trustingAgent(
-    { host, ca, servername: '', client: cert && key ? { cert, key } : undefined, skipsVerification: !rejectUnauthorized },
-    { keepAlive: false },
-  )
+/** One connection, to a server that is trusted according to `tls`. */
+function singleConnection(host: string, { ca = '', cert, key, rejectUnauthorized }: UpstreamTls): SecureConnections {
+  const trust = { host, ca, servername: '', client: cert && key ? { cert, key } : undefined, skipsVerification: !rejectUnauthorized }
+  return { trust, agent: trustingAgent(trust, { keepAlive: false }), http2: new Http2Only({ keeps: false }) }
+}
 
 /** The authorized path, up to the subresource. It is built from the router's result: the target is not parsed a second time. */
 function pathOf({ resource: { group, version, plural }, namespace, name, subresource }: Call): string {
@@ -277,22 +293,19 @@ const ownHeaders = (headers: Record<string, string | string[]>): Record<string, 
 
 const originOf = ({ host, port, tls }: Upstream): string => `${tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`
 
-export type Answer =
-  | { readonly type: 'answered'; readonly message: IncomingMessage }
-  | { readonly type: 'upgraded'; readonly message: IncomingMessage; readonly socket: Duplex; readonly head: Buffer }
+type Head = { readonly status: number; readonly headers: IncomingHttpHeaders }
+export type Answered = Head & { readonly type: 'answered'; readonly body: Readable }
+export type Answer = Answered | (Head & { readonly type: 'upgraded'; readonly socket: Duplex; readonly head: Buffer })
 
-const answerTo = (
-  outgoing: ClientRequest,
-  { signal, stream }: Request,
-  failed: (error: Error) => Error,
-): Promise<Answer | { readonly type: 'closed' }> =>
+const answerTo = (outgoing: ClientRequest, { stream }: Request): Promise<Answer | { readonly type: 'closed' }> =>
   new Promise((resolve, reject) => {
-    outgoing.once('response', message => resolve({ type: 'answered', message }))
-    outgoing.once('upgrade', (message, socket, head) => resolve({ type: 'upgraded', message, socket, head }))
+    outgoing.once('response', body => {
+      resolve({ type: 'answered', status: body.statusCode ?? 502, headers: body.headers, body })
+    })
+    outgoing.once('upgrade', ({ headers }, socket, head) => resolve({ type: 'upgraded', status: 101, headers, socket, head }))
     outgoing.once('error', (error: NodeJS.ErrnoException) => {
-      if (signal.aborted) reject(unavailable('the client has gone'))
-      else if (outgoing.reusedSocket && !stream && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve({ type: 'closed' })
-      else reject(failed(error))
+      if (outgoing.reusedSocket && !stream && (error.code === 'ECONNRESET' || error.code === 'EPIPE')) resolve({ type: 'closed' })
+      else reject(error)
     })
     outgoing.on('error', () => {})
   })
@@ -300,9 +313,9 @@ const answerTo = (
 const NOTHING = new Uint8Array()
 
 /** Connects both sides until the end: each receives the bytes of the other, and when one ends so does the other. */
-export function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgraded' }>): Response {
+export function tunnel({ headers: received, socket, head }: Extract<Answer, { type: 'upgraded' }>): Response {
   const headers: Record<string, string | string[]> = {}
-  for (const [name, value] of Object.entries(message.headers)) if (value !== undefined) headers[name] = value
+  for (const [name, value] of Object.entries(received)) if (value !== undefined) headers[name] = value
   const start = (client: Duplex, clientHead: Buffer) => {
     const end = () => {
       client.destroy()
@@ -317,6 +330,7 @@ export function tunnel({ message, socket, head }: Extract<Answer, { type: 'upgra
 }
 
 function pipe(message: Readable, outlet: Outlet): void {
+  if (message.destroyed && !message.readableEnded) return void outlet.destroy()
   outlet.once('close', () => message.destroy())
   message.once('error', () => outlet.destroy())
   message.once('aborted', () => outlet.destroy())
@@ -332,16 +346,13 @@ function pipe(message: Readable, outlet: Outlet): void {
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 
 /** An error of the other server, as an error of this server. */
-async function failureOf(
-  message: IncomingMessage,
-  { status, url }: { readonly status: number; readonly url: string },
-): Promise<StatusError> {
+async function failureOf({ status, body }: Answered, url: string): Promise<StatusError> {
   if (REDIRECTS.has(status)) {
-    message.destroy()
+    body.destroy()
     return new StatusError(500, '', `Get ${JSON.stringify(url)}: redirects forbidden`)
   }
-  const bytes = await collect(message, LIMITS.smallBytes).catch(() => undefined)
-  message.destroy()
+  const bytes = await collect(body, LIMITS.smallBytes).catch(() => undefined)
+  body.destroy()
   const text = Buffer.from(bytes ?? [])
     .toString()
     .trim()

@@ -13,7 +13,7 @@ import type { Cancellation } from '../lib/cancellation.ts'
 import { isObject } from '../lib/json-value.ts'
 import type { ReportedDestination } from './destination.ts'
 import type { Dial } from './egress.ts'
-import { Http2Only, isHttp2Only } from './http2-only.ts'
+import { Http2Only } from './http2-only.ts'
 import { type Redirect, RedirectError, redirectOf } from './redirect.ts'
 import { type Trust, trustingAgent } from './trusting-agent.ts'
 
@@ -129,15 +129,10 @@ export class WebhookTransport implements Disposable {
 
   async #receive(hop: Hop, ending: Ending): Promise<Received> {
     // Each attempt uses up one kept connection that turns out to be closed, so the loop ends.
+    const http1 = () => this.#send(hop, ending)
     for (;;) {
-      try {
-        const { call } = hop
-        const answer = this.#http2.speaks(keyOf(call)) ? await this.#sendHttp2(hop, ending) : await this.#send(hop, ending)
-        if (answer !== 'connection was closed') return answer
-      } catch (error) {
-        if (hop.call.isPlain || !isHttp2Only(error)) throw error
-        this.#http2.learn(keyOf(hop.call))
-      }
+      const answer = await (hop.call.isPlain ? http1() : this.#http2.either(keyOf(hop.call), http1, () => this.#sendHttp2(hop, ending)))
+      if (answer !== 'connection was closed') return answer
     }
   }
 

@@ -1,5 +1,6 @@
 /** An API server behind an APIService, for tests: it lists, watches, stores objects, accepts upgrades, and can be slow or broken. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -50,11 +51,16 @@ export type ApiOptions = {
   /** The certificate that it presents, instead of one of the signer for its names. */
   readonly pair?: typeof authority
   readonly more?: Answer
+  /** Whether it speaks nothing but HTTP/2. */
+  readonly isHttp2Only?: boolean
 }
 type Answer = (message: IncomingMessage, response: ServerResponse) => boolean
 
 /** Listens on every address of this machine, closed with the test. `more` may serve other paths. */
-export async function startAggregatedApi(t: Scope, { signer = authority, names = ['wardle.default.svc'], pair, more }: ApiOptions = {}) {
+export async function startAggregatedApi(
+  t: Scope,
+  { signer = authority, names = ['wardle.default.svc'], pair, more, isHttp2Only = false }: ApiOptions = {},
+) {
   const shown = pair ?? issueServer(signer, 'wardle', { names: [...names], ...validity })
   const watches = new Set<ServerResponse>()
   /** All sockets, including those in the middle of a handshake, which the server itself does not close. */
@@ -75,15 +81,22 @@ export async function startAggregatedApi(t: Scope, { signer = authority, names =
   }
   const note = ({ method = '', url = '', headers, socket }: IncomingMessage) =>
     api.seen.push({ method, url, headers, client: String((socket as TLSSocket).getPeerCertificate().subject?.CN ?? '') })
-  const server = createServer({ ...shown, requestCert: true, rejectUnauthorized: false }, (message, response) => {
+  const tls = { ...shown, requestCert: true, rejectUnauthorized: false }
+  const serve = (message: IncomingMessage, response: ServerResponse) => {
     note(message)
     let body = ''
     message.on('data', part => (body += part))
     message.on('end', () => {
       if (!more?.(message, response)) answer(api, watches, { message, response, body })
     })
-  })
-  server.on('connection', socket => sockets.add(socket.once('close', () => sockets.delete(socket))))
+  }
+  const server = isHttp2Only
+    ? createSecureServer(
+        { ...tls, allowHTTP1: false },
+        serve as unknown as (message: Http2ServerRequest, response: Http2ServerResponse) => void,
+      )
+    : createServer(tls, serve)
+  server.on('connection', (socket: Duplex) => sockets.add(socket.once('close', () => sockets.delete(socket))))
   server.on('upgrade', (message: IncomingMessage, socket: Duplex) => {
     note(message)
     socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: SPDY/3.1\r\n\r\nhello ')
