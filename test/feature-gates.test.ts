@@ -94,8 +94,8 @@ test('a test names each gate that has an effect', () => {
   for (const { gate, here } of rows()) if (here.startsWith('has effect')) assert.equal(isNamed(gate), !UNTESTED.has(gate), gate)
 })
 
-test('gates about responses and clients can be turned off', patient, async t => {
-  const gates = ['APIResponseCompression', 'StorageVersionHash', 'OpenAPIEnums']
+test('gates about responses, clients and addresses can be turned off', patient, async t => {
+  const gates = ['APIResponseCompression', 'StorageVersionHash', 'OpenAPIEnums', 'StrictIPCIDRValidation']
   const found: unknown[] = []
   for (const on of [true, false]) {
     const server = await startInProcess(t, {
@@ -106,18 +106,30 @@ test('gates about responses and clients can be turned off', patient, async t => 
     })
     await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('large', { a: 'x'.repeat(200_000) }) })
     const listed = await ask(server, `${CONFIG_MAPS}/large`, { headers: { 'accept-encoding': 'gzip' } })
+    const spec = { clusterIP: '010.0.0.077', ports: [{ port: 80 }] }
+    const body = { metadata: { name: 's' }, spec }
+    const service = await ask(server, '/api/v1/namespaces/default/services', { method: 'POST', body })
+    const allocated = await ask(server, '/apis/networking.k8s.io/v1/ipaddresses/10.0.0.77')
     const { json } = await ask(server, '/api/v1')
     const { schemas } = (await ask(server, '/openapi/v3/api/v1')).json.components
     found.push([
       listed.headers['content-encoding'],
       typeof json.resources.find(({ name }: any) => name === 'pods').storageVersionHash,
       schemas['io.k8s.api.core.v1.Container'].properties.imagePullPolicy.enum,
+      service.json.spec?.clusterIP ?? service.json.message,
+      allocated.status,
     ])
     await server.close()
   }
   assert.deepEqual(found, [
-    ['gzip', 'string', ['Always', 'IfNotPresent', 'Never']],
-    [undefined, 'undefined', undefined],
+    [
+      'gzip',
+      'string',
+      ['Always', 'IfNotPresent', 'Never'],
+      'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: "010.0.0.077": must not have leading 0s',
+      404,
+    ],
+    [undefined, 'undefined', undefined, '010.0.0.077', 200],
   ])
 })
 

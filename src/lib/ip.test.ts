@@ -120,7 +120,7 @@ test('new fields need the canonical form, old fields take any unambiguous one', 
   assert.deepEqual(ip.isValidIP('FE80::1'), ['must be in canonical form ("fe80::1")'])
   assert.deepEqual(ip.isValidIPForLegacyField('FE80::1'), [])
   assert.deepEqual(ip.isValidIPForLegacyField('01.2.3.4'), ['must not have leading 0s'])
-  assert.deepEqual(ip.isValidIPForLegacyField('01.2.3.4', new Set(['01.2.3.4'])), [])
+  assert.deepEqual(ip.isValidIPForLegacyField('01.2.3.4', { stored: new Set(['01.2.3.4']) }), [])
 })
 
 test('invalid blocks have the messages of kube-apiserver', () => {

@@ -141,9 +141,13 @@ export function isValidIP(value: string): string[] {
   return value === canonical ? [] : [`must be in canonical form (${goQuote(canonical)})`]
 }
 
+/** The values that the stored object had, and whether ambiguous forms are invalid. */
+export type LegacyField = { readonly stored?: ReadonlySet<string> | undefined; readonly isStrict?: boolean }
+
 /** Error messages about a value of an old field: any unambiguous form is valid, and so is a value that the stored object had. */
-export function isValidIPForLegacyField(value: string, stored: ReadonlySet<string> = NOTHING): string[] {
-  return stored.has(value) ? [] : ipFaults(value)
+export function isValidIPForLegacyField(value: string, { stored = NOTHING, isStrict = true }: LegacyField = {}): string[] {
+  if (stored.has(value)) return []
+  return isStrict ? ipFaults(value) : parseIPSloppy(value) ? [] : [NO_IP]
 }
 
 /** Error messages about a value that must be a block in canonical form. */
@@ -155,8 +159,9 @@ export function isValidCIDR(value: string): string[] {
 }
 
 /** Error messages about a block in an old field: any unambiguous form is valid, and so is a value that the stored object had. */
-export function isValidCIDRForLegacyField(value: string, stored: ReadonlySet<string> = NOTHING): string[] {
-  return stored.has(value) ? [] : cidrFaults(value)
+export function isValidCIDRForLegacyField(value: string, { stored = NOTHING, isStrict = true }: LegacyField = {}): string[] {
+  if (stored.has(value)) return []
+  return isStrict ? cidrFaults(value) : parseInterfaceAddress(value) ? [] : [NO_CIDR]
 }
 
 /** Error messages about a value that must be an address with the length of its network's prefix, in canonical form. */
@@ -200,6 +205,8 @@ export function warningsForCIDR(path: () => string, value: string): string[] {
 }
 
 const NOTHING: ReadonlySet<string> = new Set()
+const NO_IP = 'must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)'
+const NO_CIDR = 'must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)'
 const MAX_V4 = 0xffffffffn
 const MAPPED_PREFIX = 0xffffn
 
@@ -209,14 +216,14 @@ function widthOf(family: 4 | 6): number {
 
 function ipFaults(value: string): string[] {
   const address = parseIPSloppy(value)
-  if (address === undefined) return ['must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)']
+  if (address === undefined) return [NO_IP]
   if (NEEDLESS_ZEROS.test(value)) return ['must not have leading 0s']
   return address.mapped ? ['must not be an IPv4-mapped IPv6 address'] : []
 }
 
 function cidrFaults(value: string): string[] {
   const parsed = parseInterfaceAddress(value)
-  if (parsed === undefined) return ['must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)']
+  if (parsed === undefined) return [NO_CIDR]
   if (!isStrictCIDR(value)) return ['must not have leading 0s in IP or prefix length']
   if (parsed.address.mapped) return ['must not have an IPv4-mapped IPv6 address']
   return sameIP(parsed.address, parsed.cidr.network) ? [] : ['must not have bits set beyond the prefix length']

@@ -19,7 +19,7 @@ const Guest = defineKind({
   spec: message('GuestSpec', { seat: [1, string, 'Where the guest sits.'], mood: [2, string, 'How the guest is.'] }),
   claims: {
     held: ({ spec: { seat } }) => (seat ? [{ allocator: 'seats', item: seat }] : []),
-    *take({ spec }, old, allocators) {
+    *take({ spec }, old, { allocators }) {
       if (spec.seat !== undefined && spec.seat === old?.spec.seat) return
       if (spec.mood === 'standing') return
       const taken = yield* allocators.take('seats', spec.seat)

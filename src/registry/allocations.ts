@@ -4,6 +4,7 @@ import { type Step, waitFor } from '../lib/step.ts'
 import { Assertions } from '../schema/assertions.ts'
 import type { AllocationResult, Allocators, Claim, Claims } from '../schema/claims.ts'
 import type { AnyObject } from '../schema/object-meta.ts'
+import type { RequestContext } from '../schema/request-context.ts'
 import type { Resource } from '../schema/resource.ts'
 import { mayHaveHappened, type StatusError } from '../schema/status-error.ts'
 
@@ -32,6 +33,7 @@ export interface Allocator {
 
 /** A write that may allocate. `old` is the stored object; `takes` is false for writes of a part that holds nothing. */
 export type ClaimingWrite = {
+  readonly gate: RequestContext['gate']
   readonly resource: Resource
   readonly object: AnyObject
   readonly old: AnyObject | undefined
@@ -66,11 +68,11 @@ export class Allocations {
   }
 
   /** Reserves the items that the object needs and writes them into the object. Undefined when there is nothing to settle. */
-  *reserve({ resource, object, old, takes, dryRun }: ClaimingWrite): Step<Reservation | undefined> {
+  *reserve({ resource, object, old, takes, dryRun, gate }: ClaimingWrite): Step<Reservation | undefined> {
     const claims = this.#claimsOf(resource)
     if (!claims) return undefined
     if (dryRun) {
-      if (takes) yield* claims.take(object, old, this.#previews())
+      if (takes) yield* claims.take(object, old, { allocators: this.#previews(), gate })
       return undefined
     }
     const holder = holderOf(resource, old ?? object)
@@ -78,7 +80,7 @@ export class Allocations {
     const taken: Claim[] = []
     const reservation = this.#reservation(holder, claims, { taken, old })
     try {
-      if (takes) yield* claims.take(object, old, this.#allocating(holder, taken))
+      if (takes) yield* claims.take(object, old, { allocators: this.#allocating(holder, taken), gate })
     } catch (error) {
       yield* reservation.abandon(error)
       throw error

@@ -333,8 +333,8 @@ function claim(write: Write): StepWork {
 }
 
 function* reserve(write: Write, object: AnyObject): Step<void> {
-  const { resource, before, call, options, deps } = write
-  const wanted = { resource, object, old: before, takes: call.subresource === '', dryRun: options.dryRun }
+  const { resource, before, call, options, deps, ctx } = write
+  const wanted = { resource, object, old: before, takes: call.subresource === '', dryRun: options.dryRun, gate: ctx.gate }
   write.reservation = yield* deps.allocations.reserve(wanted)
 }
 

@@ -5,6 +5,7 @@
  * the object is stored, and released when the write fails, or the object no longer holds the item or is deleted.
  */
 import type { Step } from '../lib/step.ts'
+import type { RequestContext } from './request-context.ts'
 
 /** An item of an allocator, held by an object. */
 export type Claim = { readonly allocator: string; readonly item: string }
@@ -31,5 +32,7 @@ export interface Claims<O> {
    * Allocates the items that the object needs beyond the old one and sets them in the object. Runs after mutating admission and before
    * preparation and validation, so the object may contain anything. Refuses by throwing a StatusError.
    */
-  readonly take: (o: O, old: O | undefined, allocators: Allocators) => Step<void>
+  readonly take: (o: O, old: O | undefined, taking: Taking) => Step<void>
 }
+
+export type Taking = { readonly allocators: Allocators; readonly gate: RequestContext['gate'] }

@@ -1,11 +1,12 @@
 /** Endpoints lists the addresses of a service's pods. Superseded by EndpointSlice. */
-import { isValidIPForLegacyField, warningsForIP } from '../../lib/ip.ts'
+import { warningsForIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidPortNum } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalidEach, type Ref, required, unsupported } from '../../schema/refs.ts'
 import { atomic, int32, message, type Static, string } from '../../schema/types.ts'
+import { type AddressRules, addressRules } from '../rules/address-rules.ts'
 import { validateEndpointIP } from '../rules/endpoint-ip-rules.ts'
 import { ObjectReference } from '../rules/references.ts'
 
@@ -49,10 +50,10 @@ export const Endpoints = defineKind({
   },
   allowCreateOnUpdate: true,
 
-  *validate({ subsets = [] }, at, { old }) {
+  *validate({ subsets = [] }, at, { old, gate }) {
     // Stored subsets were once valid; they may stay.
     if (old && deepEqual(subsets, old.subsets ?? [])) return
-    for (const [i, subset] of subsets.entries()) yield* validateSubset(subset, at.subsets[i]!)
+    for (const [i, subset] of subsets.entries()) yield* validateSubset(subset, at.subsets[i]!, addressRules(gate))
   },
   *warn({ metadata: { labels = {} }, subsets = [] }) {
     if (labels[MANAGED_BY] === 'endpoint-controller') return
@@ -74,15 +75,19 @@ export const Endpoints = defineKind({
 /** An object of the kind Endpoints. */
 export type Endpoints = ObjectOf<typeof Endpoints>
 
-function* validateSubset(subset: EndpointSubset, at: Ref<EndpointSubset>): Iterable<FieldError> {
+function* validateSubset(subset: EndpointSubset, at: Ref<EndpointSubset>, rules: AddressRules): Iterable<FieldError> {
   const { ports = [] } = subset
   if (LISTS.every(list => !subset[list]?.length)) yield required(at, 'must specify `addresses` or `notReadyAddresses`')
-  for (const list of LISTS) for (const [i, address] of (subset[list] ?? []).entries()) yield* validateAddress(address, at[list][i]!)
+  for (const list of LISTS) for (const [i, address] of (subset[list] ?? []).entries()) yield* validateAddress(address, at[list][i]!, rules)
   for (const [i, port] of ports.entries()) yield* validatePort(port, at.ports[i]!, ports.length > 1)
 }
 
-function* validateAddress({ ip, hostname, nodeName }: EndpointAddress, at: Ref<EndpointAddress>): Iterable<FieldError> {
-  yield* invalidEach(at.ip, isValidIPForLegacyField(ip))
+function* validateAddress(
+  { ip, hostname, nodeName }: EndpointAddress,
+  at: Ref<EndpointAddress>,
+  rules: AddressRules,
+): Iterable<FieldError> {
+  yield* invalidEach(at.ip, rules.ip(ip))
   if (hostname) yield* invalidEach(at.hostname, isDNS1123Label(hostname))
   if (nodeName !== undefined) yield* invalidEach(at.nodeName, isDNS1123Subdomain(nodeName))
   yield* validateEndpointIP(ip, at.ip)

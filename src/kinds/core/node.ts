@@ -2,7 +2,7 @@
 
 import { JsonError, parseJson } from '../../codec/json.ts'
 import { goQuote } from '../../lib/go-text.ts'
-import { isValidCIDRForLegacyField, parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
+import { parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
 import { copyJson, isObject, type Json } from '../../lib/json-value.ts'
 import { DNS1123_SUBDOMAIN_MAX_LENGTH } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
@@ -21,6 +21,7 @@ import {
   withValue,
 } from '../../schema/refs.ts'
 import { atomic, bool, int32, int64, keyed, mapOf, message, quantity, type Static, set, string, time } from '../../schema/types.ts'
+import { type AddressRules, addressRules } from '../rules/address-rules.ts'
 import { validateResourceQuantity } from '../rules/pod/resources/resource-rules.ts'
 import { Taint, validateTaints } from '../rules/taints.ts'
 
@@ -178,7 +179,7 @@ export const Node = defineKind({
     if (!old.spec.configSource) delete spec.configSource
     if (!ctx.gate(PREEMPTION) && !old.spec.podPreemptionPolicy) delete spec.podPreemptionPolicy
   },
-  validate: (o, at) => validateNode(o, at),
+  validate: (o, at, { gate }) => validateNode(o, at, addressRules(gate)),
   validateUpdate: (o, old, at) => validateNodeChange(o, old, at),
   *warn({ spec }) {
     if (spec.externalID) yield 'spec.externalID: this field is deprecated, and is unused by Kubernetes'
@@ -285,12 +286,12 @@ const TAINTS_ANNOTATION = 'scheduler.alpha.kubernetes.io/taints'
 const AVOID_PODS_ANNOTATION = 'scheduler.alpha.kubernetes.io/preferAvoidPods'
 
 /** Rules for a whole node. Some paths begin in metadata although the fields are in spec, as in kube-apiserver. */
-function* validateNode({ metadata, spec, status }: NodeParts, at: Ref<NodeParts>): Iterable<FieldError> {
+function* validateNode({ metadata, spec, status }: NodeParts, at: Ref<NodeParts>, rules: AddressRules): Iterable<FieldError> {
   yield* validateAnnotations(metadata.annotations, at.metadata.annotations)
   yield* validateTaints(spec.taints ?? [], refTo(spec.taints ?? [], 'metadata.taints'))
   const swap = status.nodeInfo.swap?.capacity
   if (swap !== undefined && swap <= 0) yield invalid(refTo(swap, 'metadata.nodeSwapStatus.capacity'), 'must be greater than zero')
-  yield* validatePodCIDRs(spec.podCIDRs ?? [], at.spec.podCIDRs)
+  yield* validatePodCIDRs(spec.podCIDRs ?? [], at.spec.podCIDRs, rules)
   yield* validateNodeStatus(status, at.status)
 }
 
@@ -318,8 +319,8 @@ function* validateNodeChange({ spec, status }: NodeParts, old: NodeParts, at: Re
   if ((spec.externalID ?? '') !== (old.spec.externalID ?? '')) yield forbidden(at.spec.externalID, 'may not be updated')
 }
 
-function* validatePodCIDRs(blocks: readonly string[], at: Ref<string[]>): Iterable<FieldError> {
-  for (const [i, block] of blocks.entries()) yield* invalidEach(at[i]!, isValidCIDRForLegacyField(block))
+function* validatePodCIDRs(blocks: readonly string[], at: Ref<string[]>, rules: AddressRules): Iterable<FieldError> {
+  for (const [i, block] of blocks.entries()) yield* invalidEach(at[i]!, rules.cidr(block))
   if (blocks.length < 2) return
   const families = blocks.map(block => parseInterfaceAddress(block)?.address.family)
   const bad = blocks[families.indexOf(undefined)]

@@ -1,5 +1,5 @@
 /** EndpointSlice lists some of the endpoints of a service. */
-import { isValidIP, isValidIPForLegacyField, parseIPSloppy, warningsForIP } from '../../lib/ip.ts'
+import { isValidIP, parseIPSloppy, warningsForIP } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isFullyQualifiedDomainName, isQualifiedName, isValidLabelValue } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
@@ -8,6 +8,7 @@ import { validateLabels } from '../../schema/meta-rules.ts'
 import type { ObjectMeta } from '../../schema/object-meta.ts'
 import { duplicate, type FieldError, invalid, invalidEach, type Ref, required, tooMany, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, bool, int32, mapOf, message, type Static, set, string } from '../../schema/types.ts'
+import { type AddressRules, addressRules } from '../rules/address-rules.ts'
 import { isOrdinaryIPv4, validateEndpointIP } from '../rules/endpoint-ip-rules.ts'
 import { ObjectReference } from '../rules/references.ts'
 
@@ -66,11 +67,11 @@ export const EndpointSlice = defineKind({
 
   prepareForCreate: o => dropTopology(o, undefined),
   prepareForUpdate: dropTopology,
-  *validate({ addressType, endpoints, ports }, at, { old }) {
+  *validate({ addressType, endpoints, ports }, at, { old, gate }) {
     // Stored endpoints were once valid; they may stay.
     const isKept = old !== undefined && deepEqual(endpoints ?? [], old.endpoints ?? [])
     yield* validatePorts(ports ?? [], at.ports)
-    if (!isKept) yield* validateEndpoints(endpoints ?? [], addressType, at.endpoints)
+    if (!isKept) yield* validateEndpoints(endpoints ?? [], at.endpoints, { type: addressType, rules: addressRules(gate) })
     yield* validateAddressType(addressType, at.addressType, old?.addressType)
     if (!isKept) yield* validateAddressCounts(endpoints ?? [], at.endpoints)
   },
@@ -143,9 +144,12 @@ function* validatePorts(ports: readonly EndpointPort[], at: Ref<EndpointPort[]>)
   }
 }
 
-function* validateEndpoints(endpoints: readonly Endpoint[], type: string, at: Ref<Endpoint[]>): Iterable<FieldError> {
+/** The type of the addresses, and the rules for addresses of IPv4. */
+type Addressing = { readonly type: string; readonly rules: AddressRules }
+
+function* validateEndpoints(endpoints: readonly Endpoint[], at: Ref<Endpoint[]>, addressing: Addressing): Iterable<FieldError> {
   if (endpoints.length > MAX_ENDPOINTS) return yield tooMany(at, endpoints.length, MAX_ENDPOINTS)
-  for (const [i, endpoint] of endpoints.entries()) yield* validateEndpoint(endpoint, type, at[i]!)
+  for (const [i, endpoint] of endpoints.entries()) yield* validateEndpoint(endpoint, at[i]!, addressing)
 }
 
 /** The number of addresses is reported after everything else. */
@@ -164,11 +168,11 @@ function* validateAddressType(type: string, at: Ref<string>, old: string | undef
   if (type && !ADDRESS_TYPES.includes(type)) yield unsupported(at, ...ADDRESS_TYPES)
 }
 
-function* validateEndpoint(endpoint: Endpoint, type: string, at: Ref<Endpoint>): Iterable<FieldError> {
+function* validateEndpoint(endpoint: Endpoint, at: Ref<Endpoint>, addressing: Addressing): Iterable<FieldError> {
   const { addresses, nodeName, deprecatedTopology = {}, hostname, hints } = endpoint
   if (addresses) {
     const addressesAt = at.addresses
-    for (const [i, address] of addresses.entries()) yield* validateAddress(address, type, addressesAt, i)
+    for (const [i, address] of addresses.entries()) yield* validateAddress(address, addressesAt, i, addressing)
   }
   if (nodeName !== undefined) yield* invalidEach(at.nodeName, isDNS1123Subdomain(nodeName))
   const labels = Object.keys(deprecatedTopology).length
@@ -179,7 +183,7 @@ function* validateEndpoint(endpoint: Endpoint, type: string, at: Ref<Endpoint>):
 }
 
 /** Addresses of unknown types are not checked: the type itself is rejected. */
-function* validateAddress(address: string, type: string, at: Ref<string[]>, i: number): Iterable<FieldError> {
+function* validateAddress(address: string, at: Ref<string[]>, i: number, { type, rules }: Addressing): Iterable<FieldError> {
   if (type === 'IPv4' && isOrdinaryIPv4(address)) return
   const here = at[i]!
   if (type === 'FQDN') {
@@ -188,7 +192,7 @@ function* validateAddress(address: string, type: string, at: Ref<string[]>, i: n
     return
   }
   if (type !== 'IPv4' && type !== 'IPv6') return
-  const faults = type === 'IPv4' ? isValidIPForLegacyField(address) : isValidIP(address)
+  const faults = type === 'IPv4' ? rules.ip(address) : isValidIP(address)
   yield* invalidEach(here, faults)
   if (faults.length > 0) return
   if (`IPv${parseIPSloppy(address)?.family}` !== type) yield invalid(withValue(at, address), `must be an ${type} address`)

@@ -1,6 +1,6 @@
 /** Ingress routes requests from outside to services by host and path. */
 
-import { isValidIPForLegacyField, parseIPSloppy } from '../../lib/ip.ts'
+import { parseIPSloppy } from '../../lib/ip.ts'
 import {
   isDNS1035Label,
   isDNS1123Subdomain,
@@ -15,6 +15,7 @@ import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
 import { type FieldError, invalid, invalidEach, type Ref, refTo, required, unsupported, withValue } from '../../schema/refs.ts'
 import { atomic, inlined, int32, message, type Static, string } from '../../schema/types.ts'
+import { type AddressRules, addressRules } from '../rules/address-rules.ts'
 import { TypedLocalObjectReference } from '../rules/references.ts'
 
 const ServiceBackendPort = message('ServiceBackendPort', {
@@ -118,8 +119,8 @@ export const Ingress = defineKind({
 
   subresources: {
     status: {
-      *validate({ status }, { status: at }, { old }) {
-        yield* validateLoadBalancer(status.loadBalancer, at.loadBalancer, old?.status.loadBalancer)
+      *validate({ status }, { status: at }, { old, gate }) {
+        yield* validateLoadBalancer(status.loadBalancer, at.loadBalancer, { old: old?.status.loadBalancer, rules: addressRules(gate) })
       },
       *validateUpdate() {},
     },
@@ -198,12 +199,12 @@ function namesDigitsFirst(spec: IngressSpec): boolean {
 function* validateLoadBalancer(
   { ingress = [] }: IngressLoadBalancerStatus,
   at: Ref<IngressLoadBalancerStatus>,
-  old: IngressLoadBalancerStatus = {},
+  { old, rules }: { readonly old: IngressLoadBalancerStatus | undefined; readonly rules: AddressRules },
 ): Iterable<FieldError> {
-  const stored = new Set((old.ingress ?? []).flatMap(({ ip }) => ip ?? []))
+  const stored = new Set((old?.ingress ?? []).flatMap(({ ip }) => ip ?? []))
   for (const [i, { ip, hostname }] of ingress.entries()) {
     const here = at.ingress[i]!
-    if (ip) yield* invalidEach(here.ip, isValidIPForLegacyField(ip, stored))
+    if (ip) yield* invalidEach(here.ip, rules.ip(ip, stored))
     if (!hostname) continue
     yield* invalidEach(here.hostname, isDNS1123Subdomain(hostname))
     if (parseIPSloppy(hostname)) yield invalid(here.hostname, NOT_AN_ADDRESS)

@@ -1,5 +1,5 @@
 /** NetworkPolicy restricts the traffic to and from pods. */
-import { cidrContains, isValidCIDRForLegacyField, parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
+import { cidrContains, parseInterfaceAddress, warningsForCIDR } from '../../lib/ip.ts'
 import { isValidPortName, isValidPortNum } from '../../lib/names.ts'
 import { age } from '../../schema/columns.ts'
 import { defineKind, type ObjectOf } from '../../schema/kind.ts'
@@ -16,6 +16,7 @@ import {
   unsupported,
 } from '../../schema/refs.ts'
 import { atomic, int32, intOrString, message, type Static, string } from '../../schema/types.ts'
+import { type AddressRules, addressRules } from '../rules/address-rules.ts'
 import { formatLabelSelector, LabelSelector, validateLabelSelector } from '../rules/meta.ts'
 
 const NetworkPolicyPort = message('NetworkPolicyPort', {
@@ -69,10 +70,11 @@ export const NetworkPolicy = defineKind({
   defaults({ spec }) {
     if (!spec.policyTypes?.length) spec.policyTypes = spec.egress?.length ? ['Ingress', 'Egress'] : ['Ingress']
   },
-  *validate({ spec }, { spec: at }, { old }) {
+  *validate({ spec }, { spec: at }, { old, gate }) {
     const leniency: Leniency = {
       allowInvalidValues: old !== undefined && hasErrors(validateLabelSelector(old.spec.podSelector, refTo(old.spec.podSelector))),
       blocks: new Set(old ? textsOf(old.spec) : []),
+      rules: addressRules(gate),
     }
     yield* validateLabelSelector(spec.podSelector, at.podSelector, leniency)
     for (const [rules, peers, here] of directions(spec, at)) {
@@ -106,7 +108,7 @@ export const NetworkPolicy = defineKind({
 export type NetworkPolicy = ObjectOf<typeof NetworkPolicy>
 
 /** Values that were stored before they were checked may stay. */
-type Leniency = { readonly allowInvalidValues: boolean; readonly blocks: ReadonlySet<string> }
+type Leniency = { readonly allowInvalidValues: boolean; readonly blocks: ReadonlySet<string>; readonly rules: AddressRules }
 
 type Rule = { ports?: Port[]; from?: Peer[]; to?: Peer[] }
 /** The rules of both directions, with the name of their peers. */
@@ -157,13 +159,13 @@ function* validatePeer(peer: Peer, at: Ref<Peer>, leniency: Leniency): Iterable<
   else if (bySelector && ipBlock) yield forbidden(at, 'may not specify both ipBlock and another peer')
 }
 
-function* validateBlock({ cidr, except = [] }: IPBlock, at: Ref<IPBlock>, { blocks }: Leniency): Iterable<FieldError> {
-  const faults = isValidCIDRForLegacyField(cidr, blocks)
+function* validateBlock({ cidr, except = [] }: IPBlock, at: Ref<IPBlock>, { blocks, rules }: Leniency): Iterable<FieldError> {
+  const faults = rules.cidr(cidr, blocks)
   if (faults.length > 0) yield* invalidEach(at.cidr, faults)
   const whole = parseInterfaceAddress(cidr)?.cidr
   if (!whole) return
   for (const [i, text] of except.entries()) {
-    yield* invalidEach(at.except[i]!, isValidCIDRForLegacyField(text, blocks))
+    yield* invalidEach(at.except[i]!, rules.cidr(text, blocks))
     const part = parseInterfaceAddress(text)?.cidr
     if (part && (!cidrContains(whole, part.network) || whole.prefix >= part.prefix))
       yield invalid(at.except[i]!, 'must be a strict subset of `cidr`')

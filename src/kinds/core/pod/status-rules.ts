@@ -1,5 +1,5 @@
 /** Rules for the status of pods: it must match the spec, and terminated containers cannot run again. */
-import { isValidIPForLegacyField, parseIPSloppy } from '../../../lib/ip.ts'
+import { parseIPSloppy } from '../../../lib/ip.ts'
 import { getOwn } from '../../../lib/json-value.ts'
 import { inclusiveRangeMessage, isValidGroupID, nameIsDNSSubdomain } from '../../../lib/names.ts'
 import { parseQuantity, quantitySign } from '../../../lib/quantity.ts'
@@ -54,8 +54,8 @@ export function* validatePodStatusUpdate(pod: Pod, at: Ref<Pod>, ctx: RequestCon
   yield* validateStateTransitions(status, old, { at: at.status, options })
   yield* validateClaimStatuses(pod, at.status)
   yield* validateVolumeHealth(status.volumeHealth ?? [], at.status.volumeHealth, new Set((spec.volumes ?? []).map(({ name }) => name)))
-  yield* validatePodIPs(status, old.status, at.status)
-  yield* validateHostIPs(status, old.status, at.status)
+  yield* validatePodIPs(status, at.status, { old: old.status, options })
+  yield* validateHostIPs(status, at.status, { old: old.status, options })
   yield* validateContainerStatuses(pod, at.status, options)
 }
 
@@ -81,28 +81,33 @@ function* validateNomination(
 }
 
 type Addresses = readonly PodIP[]
+type Changed = { readonly old: PodStatus; readonly options: PodOptions }
 
 /** Addresses of the pod: one of each family, the first also in the field for one address. */
-function* validatePodIPs(status: PodStatus, old: PodStatus, at: Ref<PodStatus>): Iterable<FieldError> {
+function* validatePodIPs(status: PodStatus, at: Ref<PodStatus>, { old, options }: Changed): Iterable<FieldError> {
   const ips = status.podIPs ?? []
-  yield* validateAddresses(ips, at.podIPs, old.podIPs)
+  yield* validateAddresses(ips, at.podIPs, { stored: old.podIPs, options })
   if (Boolean(status.podIP) !== ips.length > 0)
     yield invalid(shown(at.podIPs, status.podIPs), 'podIP and podIPs must either both be set or both be unset')
   else if (ips.length > 0 && status.podIP !== ips[0]!.ip) yield invalid(at.podIPs[0]!.ip, 'must be equal to `podIP`')
 }
 
 /** Addresses of the node: likewise. */
-function* validateHostIPs(status: PodStatus, old: PodStatus, at: Ref<PodStatus>): Iterable<FieldError> {
+function* validateHostIPs(status: PodStatus, at: Ref<PodStatus>, { old, options }: Changed): Iterable<FieldError> {
   const ips = status.hostIPs ?? []
   if (ips.length === 0) return
   if ((status.hostIP ?? '') !== ips[0]!.ip) yield invalid(at.hostIPs[0]!.ip, 'must be equal to `hostIP`')
-  yield* validateAddresses(ips, at.hostIPs, old.hostIPs)
+  yield* validateAddresses(ips, at.hostIPs, { stored: old.hostIPs, options })
 }
 
 /** Addresses are valid or unchanged, and a pair has one of each family. */
-function* validateAddresses(ips: Addresses, at: Ref<PodIP[]>, stored: Addresses | undefined): Iterable<FieldError> {
-  const known = new Set((stored ?? []).map(({ ip }) => ip))
-  for (const [i, { ip = '' }] of ips.entries()) if (!known.has(ip)) yield* invalidEach(withValue(at[i]!, ip), isValidIPForLegacyField(ip))
+function* validateAddresses(
+  ips: Addresses,
+  at: Ref<PodIP[]>,
+  { stored, options }: { readonly stored: Addresses | undefined; readonly options: PodOptions },
+): Iterable<FieldError> {
+  const known = new Set((stored ?? []).map(({ ip = '' }) => ip))
+  for (const [i, { ip = '' }] of ips.entries()) yield* invalidEach(withValue(at[i]!, ip), options.addresses.ip(ip, known))
   if (ips.length < 2) return
   const parsed = ips.map(({ ip }) => parseIPSloppy(ip ?? '')?.family)
   const unreadable = parsed.indexOf(undefined)

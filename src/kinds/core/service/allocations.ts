@@ -7,6 +7,7 @@ import type { AllocationResult, Allocators, Claim, Claims } from '../../../schem
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo, withValue } from '../../../schema/refs.ts'
 import { internalError, invalidObject, type StatusError } from '../../../schema/status-error.ts'
+import { type AddressRules, addressRules } from '../../rules/address-rules.ts'
 import { keepAllocated, listClusterIP } from './preparation.ts'
 import { validateClusterIPs } from './rules.ts'
 import { allocatesNodePorts, hasAddresses, isHeadless, needsHealthCheck, needsNodePort, type ServiceSpec } from './shapes.ts'
@@ -24,7 +25,7 @@ export const serviceClaims: Claims<Service> = {
     ...nodePortsOf(spec).map(port => ({ allocator: NODE_PORTS, item: String(port) })),
     ...(needsHealthCheck(spec) && spec.healthCheckNodePort ? [{ allocator: NODE_PORTS, item: String(spec.healthCheckNodePort) }] : []),
   ],
-  *take({ metadata, spec }, old, allocators) {
+  *take({ metadata, spec }, old, { allocators, gate }) {
     // A service without a name is rejected anyway; an allocation could not name its holder.
     if (!metadata.name) return
     // Values that the client left out and the service already has are kept.
@@ -32,7 +33,7 @@ export const serviceClaims: Claims<Service> = {
     else listClusterIP(spec)
     const taking = { name: metadata.name, spec, old: old?.spec, at: refTo(spec, 'spec'), allocators }
     const families = allocators.names.filter(name => FAMILIES.includes(name)) as Family[]
-    const errors = [...settleFamilies(spec, old?.spec, taking.at, families)]
+    const errors = [...settleFamilies(taking, families, addressRules(gate))]
     if (errors.length > 0) throw invalidObject(SUBJECT, metadata.name, errors)
     yield* takeAddresses(taking)
     yield* takeNodePorts(taking)
@@ -162,15 +163,10 @@ type Family = 'IPv4' | 'IPv6'
  * Sets ipFamilyPolicy and ipFamilies in place; yields the errors. `families` are those of the server, the default one first. Each group of
  * errors ends it: later steps depend on earlier ones.
  */
-function* settleFamilies(
-  spec: ServiceSpec,
-  old: ServiceSpec | undefined,
-  at: Ref<ServiceSpec>,
-  families: readonly Family[],
-): Iterable<FieldError> {
+function* settleFamilies({ spec, old, at }: Taking, families: readonly Family[], rules: AddressRules): Iterable<FieldError> {
   if (spec.type === 'ExternalName' || isSettled(spec, old)) return
   spec.ipFamilyPolicy ??= old?.ipFamilyPolicy ?? (isOpen(spec) ? 'RequireDualStack' : 'SingleStack')
-  const malformed = [...validateClusterIPs(spec, at, old)]
+  const malformed = [...validateClusterIPs(spec, at, { old, rules })]
   if (malformed.length > 0) return yield* malformed
   const contradictions = [...checkPolicy(spec, old, at), ...inferFamilies(spec, at, families)]
   if (contradictions.length > 0) return yield* contradictions

@@ -1,5 +1,5 @@
 /** The rules of Services. */
-import { isValidCIDRForLegacyField, isValidIPForLegacyField, parseIPSloppy } from '../../../lib/ip.ts'
+import { parseIPSloppy } from '../../../lib/ip.ts'
 import { isDNS1123Label, isDNS1123Subdomain, isQualifiedName, isValidPortNum } from '../../../lib/names.ts'
 import { validateLabels } from '../../../schema/meta-rules.ts'
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
@@ -16,11 +16,14 @@ import {
   unsupported,
   withValue,
 } from '../../../schema/refs.ts'
+import type { AddressRules } from '../../rules/address-rules.ts'
 import { validateEndpointIP } from '../../rules/endpoint-ip-rules.ts'
 import { validatePortNumOrName } from '../../rules/pod/containers/ports.ts'
 import { isExternal, isHeadless, type LoadBalancerStatus, needsHealthCheck, type ServicePort, type ServiceSpec } from './shapes.ts'
 
 type Service = { metadata: ObjectMeta; spec: ServiceSpec }
+/** The stored value, and the rules for addresses. */
+type Checked<T> = { readonly old: T | undefined; readonly rules: AddressRules }
 
 const TYPES = ['ClusterIP', 'ExternalName', 'LoadBalancer', 'NodePort']
 const FAMILY_POLICIES = ['PreferDualStack', 'RequireDualStack', 'SingleStack']
@@ -32,7 +35,7 @@ const SOURCE_RANGES = 'service.beta.kubernetes.io/load-balancer-source-ranges'
 const ONLY_LOAD_BALANCER = "may only be used when `type` is 'LoadBalancer'"
 
 /** Rules for a whole service; stored addresses may stay as they are. */
-export function* validateService(service: Service, at: Ref<Service>, old?: Service): Iterable<FieldError> {
+export function* validateService(service: Service, at: Ref<Service>, { old, rules }: Checked<Service>): Iterable<FieldError> {
   const {
     metadata: { annotations = {} },
     spec,
@@ -45,12 +48,13 @@ export function* validateService(service: Service, at: Ref<Service>, old?: Servi
   yield* validatePorts(spec, at.spec)
   yield* validateLabels(spec.selector, at.spec.selector)
   yield* validateAffinity(spec, at.spec)
-  if (spec.type !== 'ExternalName') yield* validateClusterIPs(spec, at.spec, old?.spec)
+  if (spec.type !== 'ExternalName') yield* validateClusterIPs(spec, at.spec, { old: old?.spec, rules })
   const stored = new Set(old?.spec.externalIPs)
-  for (const [i, ip] of (spec.externalIPs ?? []).entries()) yield* validateExternalIP(ip, at.spec.externalIPs[i]!, stored)
+  for (const [i, ip] of (spec.externalIPs ?? []).entries())
+    yield* validateExternalIP(ip, at.spec.externalIPs[i]!, value => rules.ip(value, stored))
   if (!TYPES.includes(spec.type)) yield unsupported(at.spec.type, ...TYPES)
   yield* validateNodePorts(spec, at.spec)
-  yield* validateSourceRanges(service, at, old)
+  yield* validateSourceRanges(service, at, { old, rules })
   yield* validateLoadBalancerFields(spec, at.spec)
   yield* validateTraffic(spec, at.spec)
 }
@@ -60,16 +64,16 @@ export function* validateServiceStatus(
   { type }: ServiceSpec,
   { ingress = [] }: LoadBalancerStatus,
   at: Ref<LoadBalancerStatus>,
-  old: LoadBalancerStatus = {},
+  { old, rules }: Checked<LoadBalancerStatus>,
 ): Iterable<FieldError> {
   if (type !== 'LoadBalancer') {
     if (ingress.length > 0) yield forbidden(at.ingress, "may only be used when `spec.type` is 'LoadBalancer'")
     return
   }
-  const stored = new Set((old.ingress ?? []).flatMap(({ ip }) => ip ?? []))
+  const stored = new Set((old?.ingress ?? []).flatMap(({ ip }) => ip ?? []))
   for (const [i, { ip, ipMode, hostname }] of ingress.entries()) {
     const here = at.ingress[i]!
-    if (ip) yield* invalidEach(here.ip, isValidIPForLegacyField(ip, stored))
+    if (ip) yield* invalidEach(here.ip, rules.ip(ip, stored))
     if (ipMode === undefined) {
       if (ip) yield required(here.ipMode, 'must be specified when `ip` is set')
     } else if (!ip) yield forbidden(here.ipMode, 'may not be specified when `ip` is not set')
@@ -139,7 +143,7 @@ function* validateAffinity({ sessionAffinity, sessionAffinityConfig }: ServiceSp
 }
 
 /** Rules for addresses, families and their policy, alone and in combination. */
-export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old?: ServiceSpec): Iterable<FieldError> {
+export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, { old, rules }: Checked<ServiceSpec>): Iterable<FieldError> {
   const { clusterIP, clusterIPs = [], ipFamilies = [], ipFamilyPolicy } = spec
   if (clusterIP && clusterIPs.length === 0) yield required(at.clusterIPs)
   else if (clusterIP && clusterIPs[0] !== clusterIP) yield invalid(at.clusterIPs, 'first value must match `clusterIP`')
@@ -154,7 +158,7 @@ export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old
   const misplaced = clusterIPs[0] === 'None' && clusterIPs.length > 1
   if (misplaced) yield invalid(at.clusterIPs, "'None' must be the first and only value")
   const stored = new Set(old?.clusterIPs)
-  const faults = clusterIPs.map((ip, i) => (i === 0 && ip === 'None' ? [] : isValidIPForLegacyField(ip, stored)))
+  const faults = clusterIPs.map((ip, i) => (i === 0 && ip === 'None' ? [] : rules.ip(ip, stored)))
   for (const [i, messages] of faults.entries()) yield* invalidEach(at.clusterIPs[i]!, messages)
   if (clusterIPs.length > 2) yield invalid(at.clusterIPs, 'may only hold up to 2 values')
   if (misplaced || faults.some(messages => messages.length > 0)) return
@@ -169,21 +173,20 @@ export function* validateClusterIPs(spec: ServiceSpec, at: Ref<ServiceSpec>, old
   }
 }
 
-function* validateExternalIP(text: string, at: Ref<string>, stored: ReadonlySet<string>): Iterable<FieldError> {
-  const faults = isValidIPForLegacyField(text, stored)
+function* validateExternalIP(text: string, at: Ref<string>, faultsOf: (text: string) => string[]): Iterable<FieldError> {
+  const faults = faultsOf(text)
   yield* invalidEach(at, faults)
   if (faults.length === 0) yield* validateEndpointIP(text, at)
 }
 
 /** Spaces around blocks are allowed, and the path has the wrong case, as in kube-apiserver. */
-function* validateSourceRanges({ metadata, spec }: Service, at: Ref<Service>, old?: Service): Iterable<FieldError> {
+function* validateSourceRanges({ metadata, spec }: Service, at: Ref<Service>, { old, rules }: Checked<Service>): Iterable<FieldError> {
   const { type, loadBalancerSourceRanges: ranges = [] } = spec
   if (ranges.length > 0) {
     const here = refTo(ranges, 'spec.LoadBalancerSourceRanges')
     if (type !== 'LoadBalancer') yield forbidden(here, ONLY_LOAD_BALANCER)
     const stored = new Set(old?.spec.loadBalancerSourceRanges?.map(range => range.trim()))
-    for (const [i, range] of ranges.entries())
-      yield* invalidEach(withValue(here[i]!, range.trim()), isValidCIDRForLegacyField(range.trim(), stored))
+    for (const [i, range] of ranges.entries()) yield* invalidEach(withValue(here[i]!, range.trim()), rules.cidr(range.trim(), stored))
     return
   }
   const text = metadata.annotations?.[SOURCE_RANGES]
@@ -191,7 +194,7 @@ function* validateSourceRanges({ metadata, spec }: Service, at: Ref<Service>, ol
   const here = entry(at.metadata.annotations, SOURCE_RANGES)
   if (type !== 'LoadBalancer') yield forbidden(here, ONLY_LOAD_BALANCER)
   if (text.trim() === '' || text === old?.metadata.annotations?.[SOURCE_RANGES]) return
-  for (const range of text.split(',')) yield* invalidEach(withValue(here, range.trim()), isValidCIDRForLegacyField(range.trim()))
+  for (const range of text.split(',')) yield* invalidEach(withValue(here, range.trim()), rules.cidr(range.trim()))
 }
 
 function* validateLoadBalancerFields(spec: ServiceSpec, at: Ref<ServiceSpec>): Iterable<FieldError> {

@@ -8,6 +8,7 @@ import { defineKind, type ObjectOf } from '../../../schema/kind.ts'
 import { invalidEach } from '../../../schema/refs.ts'
 import { unavailable } from '../../../schema/status-error.ts'
 import { string } from '../../../schema/types.ts'
+import { addressRules } from '../../rules/address-rules.ts'
 import { serviceClaims } from './allocations.ts'
 import { defaultService, dropInternalPolicy, dropTypeDependent, keepAllocated, listClusterIP } from './preparation.ts'
 import { TOPOLOGY_HINTS, validateService, validateServiceChange, validateServiceStatus } from './rules.ts'
@@ -43,7 +44,7 @@ export const Service = defineKind({
     // A name that is no label at all is refused for that.
     if (!old && !gate('RelaxedServiceNameValidation') && nameIsDNSLabel(name).length === 0)
       yield* invalidEach(at.metadata.name, isDNS1035Label(name))
-    yield* validateService(o, at, old)
+    yield* validateService(o, at, { old, rules: addressRules(gate) })
   },
   validateUpdate: (o, old, { spec: at }) => validateServiceChange(o.spec, old.spec, at),
   *warn({ metadata, spec }) {
@@ -55,8 +56,8 @@ export const Service = defineKind({
   deletion: { returns: 'object' },
   subresources: {
     status: {
-      validate: ({ spec, status }, { status: at }, { old }) =>
-        validateServiceStatus(spec, status.loadBalancer, at.loadBalancer, old?.status.loadBalancer),
+      validate: ({ spec, status }, { status: at }, { old, gate }) =>
+        validateServiceStatus(spec, status.loadBalancer, at.loadBalancer, { old: old?.status.loadBalancer, rules: addressRules(gate) }),
       *validateUpdate() {},
     },
     connect: {

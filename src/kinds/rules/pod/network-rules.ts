@@ -1,6 +1,5 @@
 /** Rules for host names, DNS and the host network of a pod. */
 
-import { isValidIPForLegacyField } from '../../../lib/ip.ts'
 import { isDNS1123SubdomainWithUnderscore } from '../../../lib/names.ts'
 import { type FieldError, forbidden, invalid, invalidEach, type Ref, required, tooLong, withValue } from '../../../schema/refs.ts'
 import { under } from '../error-paths.ts'
@@ -14,7 +13,11 @@ const MAX_SEARCHES = 32
 const MAX_SEARCH_CHARACTERS = 2048
 
 /** Name servers and search paths within the limits of resolvers; a pod with DNS policy None has its own. */
-export function* validateDNSConfig({ dnsConfig, dnsPolicy }: PodSpec, at: Ref<PodDNSConfig>): Iterable<FieldError> {
+export function* validateDNSConfig(
+  { dnsConfig, dnsPolicy }: PodSpec,
+  at: Ref<PodDNSConfig>,
+  { addresses }: PodOptions,
+): Iterable<FieldError> {
   if (dnsPolicy === 'None') {
     if (!dnsConfig) return yield required(at, 'must provide `dnsConfig` when `dnsPolicy` is None')
     if (!dnsConfig.nameservers?.length)
@@ -22,7 +25,7 @@ export function* validateDNSConfig({ dnsConfig, dnsPolicy }: PodSpec, at: Ref<Po
   }
   const { nameservers = [], searches = [], options = [] } = dnsConfig ?? {}
   if (nameservers.length > MAX_NAMESERVERS) yield invalid(at.nameservers, `must not have more than ${MAX_NAMESERVERS} nameservers`)
-  for (const [i, server] of nameservers.entries()) yield* invalidEach(at.nameservers[i]!, isValidIPForLegacyField(server))
+  for (const [i, server] of nameservers.entries()) yield* invalidEach(at.nameservers[i]!, addresses.ip(server))
   if (searches.length > MAX_SEARCHES) yield invalid(at.searches, `must not have more than ${MAX_SEARCHES} search paths`)
   if (Buffer.byteLength(searches.join(' ')) > MAX_SEARCH_CHARACTERS)
     yield invalid(at.searches, `must not have more than ${MAX_SEARCH_CHARACTERS} characters (including spaces) in the search list`)
@@ -35,9 +38,13 @@ export function* validateDNSConfig({ dnsConfig, dnsPolicy }: PodSpec, at: Ref<Po
 }
 
 /** Names of the hosts file of the pod. */
-export function* validateHostAliases(aliases: readonly HostAlias[] | null | undefined, at: Ref<HostAlias[]>): Iterable<FieldError> {
+export function* validateHostAliases(
+  aliases: readonly HostAlias[] | null | undefined,
+  at: Ref<HostAlias[]>,
+  { addresses }: PodOptions,
+): Iterable<FieldError> {
   for (const [i, { ip = '', hostnames }] of (aliases ?? []).entries()) {
-    yield* invalidEach(at[i]!.ip, isValidIPForLegacyField(ip))
+    yield* invalidEach(at[i]!.ip, addresses.ip(ip))
     for (const [j, name] of (hostnames ?? []).entries()) yield* validateSubdomain(name, at[i]!.hostnames[j]!)
   }
 }

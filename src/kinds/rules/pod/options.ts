@@ -1,5 +1,6 @@
 /** Options of the rules for pods: enabled features, and errors that a stored object may keep. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
+import { type AddressRules, addressRules } from '../address-rules.ts'
 
 /** Options of the rules. Those that begin with `allow` accept errors of the stored object. */
 export type PodOptions = {
@@ -18,6 +19,7 @@ export type PodOptions = {
   readonly onlyRecursiveSELinuxChange: boolean
   readonly imageVolumeDigest: boolean
   readonly matchLabelKeysMerge: boolean
+  readonly addresses: AddressRules
   readonly allowInvalidDeletionCost: boolean
   readonly allowInvalidAffinitySelectors: boolean
   readonly allowInvalidNodeAffinityValues: boolean
@@ -47,6 +49,7 @@ export const POD_OPTIONS: PodOptions = Object.freeze({
   onlyRecursiveSELinuxChange: false,
   imageVolumeDigest: false,
   matchLabelKeysMerge: true,
+  addresses: addressRules(() => true),
   allowInvalidDeletionCost: false,
   allowInvalidAffinitySelectors: false,
   allowInvalidNodeAffinityValues: false,

@@ -1,6 +1,7 @@
 /** Ratcheting of pods: rules became stricter over time, and stored objects must stay writable. */
 import type { ObjectMeta } from '../../../schema/object-meta.ts'
 import { type FieldError, refTo } from '../../../schema/refs.ts'
+import { addressRules } from '../address-rules.ts'
 import { validateLabelSelector } from '../meta.ts'
 import { hasValidDeletionCost } from './annotation-rules.ts'
 import type { Container } from './containers/container.ts'
@@ -34,6 +35,7 @@ export function gatedPodOptions(gate: (name: string) => boolean): PodOptions {
     onlyRecursiveSELinuxChange: !gate('SELinuxMount'),
     imageVolumeDigest: gate('ImageVolumeWithDigest'),
     matchLabelKeysMerge: gate('MatchLabelKeysInPodTopologySpread') && gate('MatchLabelKeysInPodTopologySpreadSelectorMerge'),
+    addresses: addressRules(gate),
     allowInvalidDeletionCost: !gate('PodDeletionCost'),
   }
 }
