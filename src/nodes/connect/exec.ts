@@ -4,6 +4,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { type Container, containersOf } from '../../kinds/rules/pod/containers/container.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { CommandEnd, CommandStreams, RequestedStreams, Session } from '../../registry/session.ts'
+import { bytesOfText, textOfBytes } from '../container/byte-text.ts'
 import { CANNOT_EXECUTE } from '../container/shell-commands.ts'
 import { startOf, timeOf } from '../pod/container-state.ts'
 import { isShell } from '../script/command.ts'
@@ -92,7 +93,7 @@ async function allOf(input: Readable): Promise<string | undefined> {
     if (size > LIMITS.sessionStdinBytes) return undefined
     pieces.push(piece as Buffer)
   }
-  return Buffer.concat(pieces).toString()
+  return textOfBytes(Buffer.concat(pieces))
 }
 
 /** Runs one line of input after the other. With a terminal it shows a prompt. */
@@ -169,7 +170,8 @@ async function show({ outputs }: Executed, { stdout, stderr }: CommandStreams, {
 }
 
 /** Resolves when a stream has taken a text, or is gone. */
-const written = (stream: Writable, text: string): Promise<void> => new Promise(resolve => void stream.write(text, () => resolve()))
+const written = (stream: Writable, text: string): Promise<void> =>
+  new Promise(resolve => void stream.write(bytesOfText(text), () => resolve()))
 
 /** Resolves after the time that a command takes, or when the client goes. */
 function lasting(ms: number, signal: AbortSignal): Promise<void> {

@@ -1,25 +1,24 @@
-/** Archives of tar whose files are text: simulated containers keep nothing else. */
+/** Archives of tar, as texts of bytes. */
+import { bytesOfText, textOfBytes } from './byte-text.ts'
 
 type Entry = { readonly path: string; readonly text: string }
 
 const BLOCK = 512
 const REGULAR = '0'
 
-/** An archive as text: every byte of it is part of UTF-8. */
 export function createArchive(entries: readonly Entry[]): string {
   let archive = ''
   for (const { path, text } of entries) {
-    const bytes = Buffer.from(text)
     // Other names have an entry of their own before the file.
     const isPlain = /^[\x20-\x7e]{1,100}$/.test(path)
     if (!isPlain) archive += headOf('././@LongLink', Buffer.byteLength(path) + 1, 'L') + padded(`${path}\0`)
-    archive += headOf(isPlain ? path : 'file', bytes.length, REGULAR) + padded(text)
+    archive += headOf(isPlain ? path : 'file', bytesOfText(text).length, REGULAR) + padded(text)
   }
   return archive + '\0'.repeat(2 * BLOCK)
 }
 
 function padded(text: string): string {
-  const rest = Buffer.byteLength(text) % BLOCK
+  const rest = bytesOfText(text).length % BLOCK
   return rest === 0 ? text : text + '\0'.repeat(BLOCK - rest)
 }
 
@@ -37,9 +36,9 @@ function headOf(path: string, size: number, type: string): string {
   return fields(`${sum.toString(8).padStart(6, '0')}\0 `).padEnd(BLOCK, '\0')
 }
 
-/** The files of an archive; undefined when it is none, or contains something other than text. */
+/** The files of an archive; undefined when it is none. */
 export function extractArchive(archive: string): Entry[] | undefined {
-  const bytes = Buffer.from(archive)
+  const bytes = bytesOfText(archive)
   const entries: Entry[] = []
   let longPath = ''
   for (let at = 0; at + BLOCK <= bytes.length && bytes[at] !== 0; ) {
@@ -52,11 +51,7 @@ export function extractArchive(archive: string): Entry[] | undefined {
     const prefix = field(257, 5) === 'ustar' ? field(345, 155) : ''
     const path = longPath || (prefix === '' ? field(0, 100) : `${prefix}/${field(0, 100)}`)
     longPath = type === 'L' ? content.toString().replace(/\0.*$/s, '') : ''
-    if (type === REGULAR) {
-      const text = content.toString()
-      if (text.includes('\ufffd')) return undefined
-      entries.push({ path, text })
-    }
+    if (type === REGULAR) entries.push({ path, text: textOfBytes(content) })
     at = start + Math.ceil(size / BLOCK) * BLOCK
   }
   return entries

@@ -16,10 +16,8 @@ export type ContainerInputs = {
 }
 
 export type File = {
-  /** Undefined when it is unknown. */
+  /** A text of bytes; undefined when it is unknown. */
   readonly content: string | undefined
-  /** The content where it need not be text. */
-  readonly bytes?: () => Uint8Array
   readonly mode: number
   /** The owner; root by default. */
   readonly owner?: number

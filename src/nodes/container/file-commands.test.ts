@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { execute } from '../script/command.ts'
 import { createArchive, extractArchive } from './archive.ts'
 import { Budget } from './budget.ts'
+import { bytesOfText, textOfBytes } from './byte-text.ts'
 import type { ContainerInputs } from './container-inputs.ts'
 
 /** A container with one ConfigMap at /config and nothing else that is known. */
@@ -10,6 +11,7 @@ const INPUTS: ContainerInputs = {
   variables: () => new Map([['NAME', 'value']]),
   file: path => {
     if (path === '/config') return { content: undefined, mode: 0o777, group: 0, isDirectory: true }
+    if (path === '/mounted') return { content: 'a\n', mode: 0o644, group: 0 }
     if (path === '/config/a') return { content: 'text of a\n', mode: 0o644, group: 0 }
     return path.startsWith('/config/') ? 'missing' : 'unknown'
   },
@@ -79,5 +81,33 @@ test('archives of text files survive a round trip, with long and foreign names',
   const archive = (exec('tar cf - /config') as any).out
   assert.deepEqual(extractArchive(archive), [{ path: 'config/a', text: 'text of a\n' }])
   assert.equal((exec('tar -xmf - -C /tmp; cat /tmp/config/a', { stdin: archive }) as any).out, 'text of a\n')
-  assert.equal((exec('tar -xmf - -C /tmp', { stdin: createArchive([{ path: 'a', text: '\ufffd' }]) }) as any).code, 2)
+  assert.equal((exec('tar -xmf - -C /tmp', { stdin: 'x'.repeat(1000) }) as any).err, 'tar: short read\n')
+})
+
+test('bytes that are not text survive in files, archives, pipes and output', () => {
+  const bytes = Buffer.from([0, 0x62, 0xff, 0xc3, 0x28, 0xe2, 0x82, 0xac, 0x0a])
+  const text = textOfBytes(bytes)
+  const archive = createArchive([{ path: 'b', text }])
+  assert.deepEqual(extractArchive(textOfBytes(bytesOfText(archive))), [{ path: 'b', text }])
+  for (const script of [
+    'tar -xmf - -C /tmp; cat /tmp/b',
+    'tar -xmf - -C /tmp; cp /tmp/b /tmp/c; cat /tmp/c | cat',
+    'tar -xmf - -C /tmp; base64 /tmp/b | base64 -d',
+  ])
+    assert.deepEqual(bytesOfText((exec(script, { stdin: archive }) as any).out), bytes, script)
+})
+
+test('a target of output is there though nothing is printed, and output is appended to what a mounted file has', () => {
+  for (const [script, expected] of Object.entries({
+    'cat /config/none > /tmp/f; ls /tmp': 'f\n',
+    'echo x > /tmp/f; cat /config/none > /tmp/f; cat /tmp/f; echo end': 'end\n',
+    'echo x > /tmp/f; cat /config/none >> /tmp/f; cat /tmp/f': 'x\n',
+    ': > /tmp/f; [ -e /tmp/f ] && echo there': 'there\n',
+    'echo b >> /mounted; cat /mounted': 'a\nb\n',
+    'true >> /mounted; cat /mounted': 'a\n',
+    'echo b > /mounted; cat /mounted': 'b\n',
+    'echo x > /dev/null; ls /tmp': '',
+  }))
+    assert.equal((exec(script) as any).out, expected, script)
+  assert.equal((exec('curl localhost > /tmp/f; cat /tmp/f') as any).code, 126)
 })

@@ -2,11 +2,12 @@
 import { posix } from 'node:path'
 import { wallMs } from '../../lib/environment.ts'
 import { createArchive, extractArchive } from './archive.ts'
+import { bytesOfText, textOfBytes } from './byte-text.ts'
 import type { Identity } from './identity.ts'
 import { CGROUP_MOUNT } from './managed-files.ts'
 
-/** The content of a file; `text` has other characters where the bytes are not text. */
-export type Content = { readonly text: string; readonly bytes: () => Uint8Array }
+/** The content of a file, as a text of bytes. */
+export type Content = { readonly text: string }
 
 /** The files of a container, as a command sees them. */
 export type ShellFiles = {
@@ -102,7 +103,7 @@ function wholeInput(args: readonly string[], files: ShellFiles): Content | undef
   if (more.length > 0) return undefined
   if (path === undefined) {
     const text = files.input()
-    return text === undefined ? undefined : { text, bytes: () => Buffer.from(text) }
+    return text === undefined ? undefined : { text }
   }
   const found = files.read(path)
   return found === 'missing' ? undefined : found
@@ -127,8 +128,8 @@ const base64: Run = (args, files) => {
     files,
   )
   if (input === undefined) return undefined
-  if (/[dD]/.test(flags)) return ended(Buffer.from(input.text, 'base64').toString())
-  const encoded = Buffer.from(input.bytes()).toString('base64')
+  if (/[dD]/.test(flags)) return ended(textOfBytes(Buffer.from(input.text, 'base64')))
+  const encoded = bytesOfText(input.text).toString('base64')
   return ended(flags.includes('w') ? encoded : `${encoded.replace(/(.{76})(?=.)/g, '$1\n')}\n`)
 }
 
@@ -136,7 +137,7 @@ const base64: Run = (args, files) => {
 const hexdump: Run = (args, files) => {
   const input = options(args) === '-C' ? wholeInput(args, files) : undefined
   if (!input) return undefined
-  const bytes = input.bytes()
+  const bytes = bytesOfText(input.text)
   const offset = (at: number) => at.toString(16).padStart(8, '0')
   let [text, last] = ['', '']
   for (let at = 0; at < bytes.length; at += 16) {
@@ -176,7 +177,7 @@ const tar: Run = (args, files) => {
     const input = files.input()
     if (input === undefined) return undefined
     const entries = extractArchive(input)
-    if (!entries) return failed('tar: simulated containers keep text files only\n', 2)
+    if (!entries) return failed('tar: short read\n')
     for (const { path, text } of entries) {
       const target = posix.join(folder, path)
       if (files.isReadOnly(target)) return failed(`tar: can't open '${path}': Read-only file system\n`)

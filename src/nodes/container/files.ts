@@ -43,8 +43,8 @@ export function fileAt(path: string, around: Around, variables: Variables): File
   if (!files) return 'unknown'
   // With an fsGroup, owner and group may read the files that a kubelet has written.
   const readable = group === 0 ? 0 : 0o440
-  for (const { path: at, content, bytes, mode } of files)
-    if (posix.join('/', at) === inVolume) return { content: content(), ...(bytes && { bytes }), mode: mode | readable, group }
+  for (const { path: at, content, mode } of files)
+    if (posix.join('/', at) === inVolume) return { content: content(), mode: mode | readable, group }
   return inVolume === '/' ? { content: undefined, mode: 0o777, group, isDirectory: true } : 'missing'
 }
 
@@ -163,7 +163,6 @@ type Made = {
   readonly mode: number
   readonly content: () => File['content']
   /** The same where it need not be text. */
-  readonly bytes?: (() => Uint8Array) | undefined
 }
 
 type Filled = Pick<Around, 'pod' | 'sources'>
@@ -209,11 +208,10 @@ function* keyed(
   { sources }: Filled,
 ): Iterable<Made> {
   const entries = sources.entries(plural, name)
-  const bytes = sources.bytes?.(plural, name)
   const chosen = items?.length ? items : [...(entries?.keys() ?? [])].map(key => ({ key, path: key, mode: undefined }))
   for (const { key, path, mode } of chosen) {
     const content = entries?.get(key)
-    if (content) yield { path, mode: mode ?? defaultMode ?? DEFAULT_MODE, content, bytes: bytes?.get(key) }
+    if (content) yield { path, mode: mode ?? defaultMode ?? DEFAULT_MODE, content }
   }
 }
 

@@ -1,7 +1,7 @@
 /** Runs shell scripts made of commands whose effect is known; `shell-commands.ts` has the commands. */
 import { trimEnd } from '../../lib/trim-end.ts'
 import { type Budget, OVERHEAD } from './budget.ts'
-import type { ContainerInputs, File, FileFound } from './container-inputs.ts'
+import type { ContainerInputs, FileFound } from './container-inputs.ts'
 import type { Content, ShellFiles } from './file-commands.ts'
 import { CANNOT_EXECUTE, type CommandShell, cannotCreate, type Ending, runBuiltIn, type Target } from './shell-commands.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
@@ -104,6 +104,8 @@ class Shell implements CommandShell {
   #lastWords = ''
   #runMs = 0
   exitCode = 0
+  /** Whether the last command has printed something to its files, or its output is unknown. */
+  #hasOutput = false
   /** Within `$(…)` the output of commands matters. */
   #captures = 0
   /** Whether it may listen on a port: programs in endless loops are unknown. */
@@ -274,8 +276,27 @@ class Shell implements CommandShell {
     if (!known) return name === 'echo' || this.#exec ? this.unknownOutput(name) : undefined
     const [closed] = files.filter(({ path }) => path !== undefined && this.#isReadOnly(path))
     if (closed) return this.complain(cannotCreate(this.#shell, closed.path!), 1)
+    this.#hasOutput = false
     const ending = runBuiltIn(this, { name, args: known, files })
+    if (ending !== undefined && !this.#hasOutput) this.#open(files)
     return ending === undefined && this.#exec ? this.unknownOutput(name) : ending
+  }
+
+  /** Makes the files for the output of a command that has printed nothing to them: a shell opens them before the command runs. */
+  #open(files: readonly Target[]): void {
+    for (const { path, isAppended } of files) {
+      if (path === undefined || path.startsWith('/dev/')) continue
+      if (path !== this.#lastWordsPath) this.#write(path, isAppended ? this.#textIn(path) : '')
+      else if (!isAppended) this.#lastWords = ''
+    }
+  }
+
+  /** The text that is in a file, as far as it is known. */
+  #textIn(path: string): string {
+    const written = this.#written.get(path)
+    if (written !== undefined) return written
+    const found = this.#content(path)
+    return typeof found === 'object' ? found.text : ''
   }
 
   end(exitCode: number): Ending {
@@ -302,6 +323,7 @@ class Shell implements CommandShell {
 
   /** For a client, a command whose output is unknown fails as one that cannot be executed. */
   unknownOutput(name: string): Ending {
+    this.#hasOutput = true
     if (this.#exec) return this.complain(`${this.#shell}: ${name}: ${NOT_SIMULATED}\n`, CANNOT_EXECUTE)
     this.#isOutputKnown = false
     return this.end(0)
@@ -346,13 +368,12 @@ class Shell implements CommandShell {
     const isShown = files.length === 0 || files.some(({ path }) => path === '/dev/stdout' || path === '/dev/stderr')
     this.budget.spend(isShown && this.#captures === 0 ? 'output' : 'bytes', text.length)
     if (files.length === 0) this.#show(text, false)
+    else this.#hasOutput = true
     for (const { path, isAppended } of files) {
       if (path === undefined) continue
       if (path === this.#lastWordsPath) this.#lastWords = isAppended ? this.#lastWords + text : text
       else if (path === '/dev/stdout' || path === '/dev/stderr') this.#show(text, path === '/dev/stderr')
-      else {
-        this.#write(path, isAppended ? (this.#written.get(path) ?? '') + text : text)
-      }
+      else if (path !== '/dev/null') this.#write(path, isAppended ? this.#textIn(path) + text : text)
     }
     return this.end(exitCode)
   }
@@ -381,9 +402,8 @@ class Shell implements CommandShell {
     const found = written === undefined ? this.#file(path) : { content: written }
     if (found === 'missing') return found
     if (found === 'unknown' || found.content === undefined) return undefined
-    const { content, bytes } = found as File & { readonly content: string }
-    this.budget.spend('bytes', content.length)
-    return { text: content, bytes: bytes ?? (() => Buffer.from(content)) }
+    this.budget.spend('bytes', found.content.length)
+    return { text: found.content }
   }
 
   #isReadOnly(path: string): boolean {

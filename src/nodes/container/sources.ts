@@ -3,16 +3,16 @@ import type { ConfigMap } from '../../kinds/core/configmap.ts'
 import type { Secret } from '../../kinds/core/secret.ts'
 import type { Service } from '../../kinds/core/service/service.ts'
 import type { VolumeProjection } from '../../kinds/rules/pod/volumes/volume-projections.ts'
+import { textOfBytes } from './byte-text.ts'
 
 export type TrustBundleProjection = NonNullable<VolumeProjection['clusterTrustBundle']>
 export type TokenProjection = NonNullable<VolumeProjection['serviceAccountToken']>
+/** Texts of bytes: files need not be text. */
 export type Entries = ReadonlyMap<string, () => string>
 
 export type Sources = {
   /** The entries of an object in the namespace of the pod; undefined when it does not exist. */
   readonly entries: (plural: 'configmaps' | 'secrets', name: string | undefined) => Entries | undefined
-  /** The same as bytes: files need not be text. */
-  readonly bytes?: (plural: 'configmaps' | 'secrets', name: string | undefined) => ReadonlyMap<string, () => Uint8Array> | undefined
   /** A token of the pod; undefined where it gets none. */
   readonly token?: (projection: TokenProjection) => string | undefined
   /** The services with environment variables: the API server's, and those of the namespace. */
@@ -22,16 +22,7 @@ export type Sources = {
   readonly allocatable: Readonly<Record<string, string>> | undefined
 }
 
-export const bytesOfSecret = ({ data }: Secret): ReadonlyMap<string, () => Uint8Array> =>
-  new Map(Object.entries(data ?? {}).map(([key, value]) => [key, () => Buffer.from(value, 'base64')]))
-
-export const bytesOfMap = ({ data, binaryData }: ConfigMap): ReadonlyMap<string, () => Uint8Array> =>
-  new Map([
-    ...Object.entries(data ?? {}).map(([key, value]) => [key, () => Buffer.from(value)] as const),
-    ...Object.entries(binaryData ?? {}).map(([key, value]) => [key, () => Buffer.from(value, 'base64')] as const),
-  ])
-
-const decoded = ([key, value]: [string, string]) => [key, () => Buffer.from(value, 'base64').toString()] as const
+const decoded = ([key, value]: [string, string]) => [key, () => textOfBytes(Buffer.from(value, 'base64'))] as const
 
 export const entriesOfSecret = ({ data }: Secret): Entries => new Map(Object.entries(data ?? {}).map(decoded))
 

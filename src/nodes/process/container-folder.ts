@@ -13,6 +13,7 @@ import { dirname, join, posix } from 'node:path'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Container, VolumeMount } from '../../kinds/rules/pod/containers/container.ts'
 import type { Volume } from '../../kinds/rules/pod/volumes/volumes.ts'
+import { bytesOfText } from '../container/byte-text.ts'
 import { expand } from '../container/expansion.ts'
 import { filesOf } from '../container/files.ts'
 import type { Sources } from '../container/sources.ts'
@@ -130,16 +131,15 @@ type Made = {
   readonly path: string
   readonly mode: number
   readonly content: () => string | undefined
-  readonly bytes?: (() => Uint8Array) | undefined
 }
 
 /** The first of several files with one path counts. */
 async function writeTogether(at: string, files: readonly Made[]): Promise<void> {
   const wanted = new Map<string, { readonly bytes: Uint8Array; readonly mode: number }>()
-  for (const { path, mode, content, bytes } of files) {
+  for (const { path, mode, content } of files) {
     const relative = posix.join('/', path).slice(1)
-    const body = bytes?.() ?? content()
-    if (relative !== '' && body !== undefined && !wanted.has(relative)) wanted.set(relative, { bytes: Buffer.from(body), mode })
+    const text = content()
+    if (relative !== '' && text !== undefined && !wanted.has(relative)) wanted.set(relative, { bytes: bytesOfText(text), mode })
   }
   await mkdir(at, { recursive: true, mode: PRIVATE })
   const current = await readlink(join(at, DATA)).catch(() => undefined)

@@ -6,7 +6,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { Service } from '../../kinds/core/service/service.ts'
 import { matchesLabels } from '../../kinds/rules/meta.ts'
-import { bytesOfMap, bytesOfSecret, entriesOfMap, entriesOfSecret, type Sources } from '../container/sources.ts'
+import { entriesOfMap, entriesOfSecret, type Sources } from '../container/sources.ts'
 
 export type StoredSourcesParts = { readonly client: Client; readonly pod: Pod; readonly allocatable: Sources['allocatable'] }
 
@@ -20,10 +20,6 @@ export function storedSources({ client, pod, allocatable }: StoredSourcesParts):
     entries(plural, name) {
       const { secret, map } = read(plural, name) as { secret?: Secret; map?: ConfigMap }
       return secret ? entriesOfSecret(secret) : map && entriesOfMap(map)
-    },
-    bytes(plural, name) {
-      const { secret, map } = read(plural, name) as { secret?: Secret; map?: ConfigMap }
-      return secret ? bytesOfSecret(secret) : map && bytesOfMap(map)
     },
     *services(withOwn) {
       const services = client.of(Service)

@@ -13,15 +13,7 @@ import { hostPathOf, type Mounting, mountProblem, pathsOfHost, pathsOfPlace, sha
 import type { HostChanges } from '../container/host-files.ts'
 import { inputsOf, withAddresses } from '../container/inputs-of-container.ts'
 import type { ExecResult } from '../container/shell.ts'
-import {
-  bytesOfMap,
-  bytesOfSecret,
-  entriesOfMap,
-  entriesOfSecret,
-  type Sources,
-  type TokenProjection,
-  type TrustBundleProjection,
-} from '../container/sources.ts'
+import { entriesOfMap, entriesOfSecret, type Sources, type TokenProjection, type TrustBundleProjection } from '../container/sources.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
 import { type ExecRun, execute, type RunOptions, understand } from './command.ts'
 
@@ -250,15 +242,10 @@ function askedSources(ask: Ask, budget: Budget, allocatable: Sources['allocatabl
     budget.spend('inputs', bytes?.byteLength ?? 0)
     return bytes && parseObject(bytes)
   }
-  const objectOf = remembered((about, name) => read({ about, name }))
   return {
     entries: remembered((plural, name) => {
-      const object = objectOf(plural, name)
+      const object = read({ about: plural, name })
       return object && (plural === 'secrets' ? entriesOfSecret : entriesOfMap)(object)
-    }),
-    bytes: remembered((plural, name) => {
-      const object = objectOf(plural, name)
-      return object && (plural === 'secrets' ? bytesOfSecret : bytesOfMap)(object)
     }),
     services: withOwn => read({ about: 'services', withOwn }),
     bundles: projection => read({ about: 'bundles', projection }),
