@@ -25,6 +25,13 @@ export class WatchEvent {
     if (bytes === undefined) this.#encoded.set(encoding, (bytes = encode(this)))
     return bytes
   }
+
+  /** Bytes of an encoding, compressed; `compress` runs for the first watcher only. */
+  compressed(bytes: Uint8Array, compress: (bytes: Uint8Array) => Uint8Array): Uint8Array {
+    for (const [encoding, encoded] of this.#encoded ?? [])
+      if (encoded === bytes) return this.encoded(`${encoding} compressed`, () => compress(bytes))
+    return compress(bytes)
+  }
 }
 
 /** Where the events of a watch go. Calls come in order and synchronously; `end` comes last and once. */

@@ -2,7 +2,7 @@
 import { promisify } from 'node:util'
 import { createGzip, type Gzip, gzip } from 'node:zlib'
 import { LIMITS } from '../lib/limits.ts'
-import type { Request, Response } from './message.ts'
+import type { Request, Response, ResponseBody } from './message.ts'
 import { acceptsGzip } from './negotiate.ts'
 
 const gzipWhole = promisify(gzip)
@@ -16,15 +16,32 @@ export function compress(
   { gate }: { readonly gate: (name: string) => boolean },
 ): Response | Promise<Response> {
   const { body } = response
+  if (!(body instanceof Uint8Array) && body.type === 'stream') return compressedStream(request, response, { body, gate })
   const size = body instanceof Uint8Array ? body.byteLength : body.type === 'pieces' ? (body.length ?? Number.POSITIVE_INFINITY) : 0
   if (size <= LIMITS.gzipBytes || response.headers['content-encoding'] !== undefined || !acceptsGzip(request)) return response
   return gate('APIResponseCompression') ? zipped(response) : response
 }
 
+/** A stream is compressed as a whole, however short it will be, if it can be. */
+function compressedStream(
+  request: Request,
+  response: Response,
+  { body, gate }: { readonly body: Extract<ResponseBody, { type: 'stream' }>; readonly gate: (name: string) => boolean },
+): Response {
+  const { startCompressed, ...plain } = body
+  if (!startCompressed || !gate('WatchListCompression') || !acceptsGzip(request)) return response
+  return { ...response, headers: zippedHeaders(response), body: { ...plain, start: startCompressed } }
+}
+
+const zippedHeaders = ({ headers }: Response): Response['headers'] => ({
+  ...headers,
+  'content-encoding': 'gzip',
+  vary: [headers['vary'] ?? [], 'Accept-Encoding'].flat().join(', '),
+})
+
 async function zipped(response: Response): Promise<Response> {
   const { body } = response
-  const vary = [response.headers['vary'] ?? [], 'Accept-Encoding'].flat().join(', ')
-  const headers = { ...response.headers, 'content-encoding': 'gzip', vary }
+  const headers = zippedHeaders(response)
   if (body instanceof Uint8Array) return { ...response, headers, body: await gzipWhole(body, OPTIONS) }
   if (body.type !== 'pieces') return response
   return { ...response, headers, body: { type: 'pieces', length: undefined, pieces: compressed(body.pieces) } }

@@ -38,7 +38,7 @@ function warningsOf(result: Exclude<Result, { type: 'forward' | 'session' }>): r
 }
 
 function unwarned(result: Exclude<Result, { type: 'forward' | 'session' }>, format: Format, now: Date): MaybePromise<Response> {
-  if (result.type === 'watch') return watchResponse(result.stream, format)
+  if (result.type === 'watch') return watchResponse(result, format)
   if (result.type === 'bytes') return nodeResponse(result, format)
   checkRepresentation(result, format.representation)
   if (result.type === 'list' && format.mediaType === 'application/json' && !format.pretty && format.representation === undefined)

@@ -66,6 +66,8 @@ export type ResponseBody =
   | {
       readonly type: 'stream'
       readonly start: (outlet: Outlet, observer?: EventObserver) => void
+      /** The same, compressed by gzip, where that is possible. */
+      readonly startCompressed?: (outlet: Outlet, observer?: EventObserver) => void
       /** The encoding of WebSocket messages by the negotiated protocol. Any protocol when it makes no difference. */
       readonly protocols?: Readonly<Record<string, 'binary' | 'base64'>>
     }

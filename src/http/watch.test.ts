@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { Agent, request } from 'node:https'
+import { Agent, get, request } from 'node:https'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
+import { createGunzip } from 'node:zlib'
 import { ask, authority, find, openHttp2, secretJson, testCatalog, testServer } from '../../test/kits/http/test-server.ts'
 import { type EventType, WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { CBOR } from '../codec/cbor.ts'
@@ -85,10 +86,13 @@ test('an error ends the stream as its last event', async () => {
 
 test('events in CBOR are data items of their own, the error too, and each is encoded once', async () => {
   const event = eventOf('ADDED', 'a')
-  const { headers, body } = watchResponse(finite([event], expired('too old resource version: 1 (5)')), {
-    mediaType: CBOR,
-    representation: undefined,
-  })
+  const { headers, body } = watchResponse(
+    { stream: finite([event], expired('too old resource version: 1 (5)')) },
+    {
+      mediaType: CBOR,
+      representation: undefined,
+    },
+  )
   assert.equal(headers['content-type'], 'application/cbor-seq')
   const outlet = new PassThrough()
   ;(body as Extract<ResponseBody, { type: 'stream' }>).start(outlet)
@@ -102,6 +106,62 @@ test('events in CBOR are data items of their own, the error too, and each is enc
   assert.deepEqual(
     event.encoded('cbor', () => assert.fail('encoded a second time')),
     bytes.subarray(0, end),
+  )
+})
+
+test('a watch that stands for a list is compressed for clients that accept it, in parts that can be read at once', async () => {
+  const watch = new HandWatch()
+  await using server = await testServer({ handle: () => ({ type: 'watch', resource: secrets, stream: watch, isList: true }) })
+  const answer = once(
+    get({
+      port: server.port,
+      path: WATCH,
+      ca: authority.cert,
+      headers: { authorization: 'Bearer secret-token', 'accept-encoding': 'gzip' },
+    }),
+    'response',
+  )
+  const sink = await watch.opened
+  const [response] = await answer
+  assert.deepEqual([response.headers['content-encoding'], response.headers['vary']], ['gzip', 'Accept-Encoding'])
+  const lines = response.pipe(createGunzip())
+  const parts = [[eventOf('ADDED', 'a'), eventOf('ADDED', 'b')], [eventOf('MODIFIED', 'a')], [eventOf('DELETED', 'b')]]
+  for (const events of parts) {
+    for (const event of events) sink.event(event)
+    // The part is read before the next one begins, and in as many pieces as it comes.
+    const expected = events.map(({ type, json }) => `{"type":"${type}","object":${Buffer.from(json)}}\n`).join('')
+    let text = ''
+    while (text.length < expected.length) text += (await once(lines, 'data'))[0]
+    assert.equal(text, expected)
+  }
+  sink.end()
+  await once(lines.resume(), 'end')
+})
+
+test('other watches, and clients that do not accept it, get no compression', async () => {
+  const stream = () => finite([eventOf('ADDED', 'a')])
+  for (const [isList, accepted] of [
+    [true, 'identity'],
+    [false, 'gzip'],
+  ] as const) {
+    await using server = await testServer({ handle: () => ({ type: 'watch', resource: secrets, stream: stream(), isList }) })
+    const { headers, body } = await ask(server.port, WATCH, { headers: { 'accept-encoding': accepted } })
+    assert.equal(headers['content-encoding'], undefined)
+    assert.equal(linesOf(body).length, 1)
+  }
+})
+
+test('an event that is sent alone is compressed once for all watchers', () => {
+  const event = eventOf('ADDED', 'a')
+  const bytes = event.encoded('json', () => Buffer.from('bytes'))
+  const compressed = event.compressed(bytes, () => Buffer.from('short'))
+  assert.equal(
+    event.compressed(bytes, () => assert.fail('compressed a second time')),
+    compressed,
+  )
+  assert.equal(
+    event.encoded('json', () => assert.fail('encoded a second time')),
+    bytes,
   )
 })
 

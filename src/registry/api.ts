@@ -97,7 +97,8 @@ export type Result =
       readonly warnings?: readonly string[]
     }
   | { readonly type: 'status'; readonly code: 200 | 201 | 202; readonly status: SuccessStatus; readonly warnings: readonly string[] }
-  | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream }
+  /** `isList` where the watch stands for a list: it begins with all objects, and a bookmark tells their end. */
+  | { readonly type: 'watch'; readonly resource: Resource; readonly stream: WatchStream; readonly isList?: boolean }
   /** The request is passed on, and the answer with it. */
   | { readonly type: 'forward'; readonly upstream: Upstream }
   /** The connection is upgraded, and the client talks to a container. */

@@ -28,16 +28,17 @@ export function* watch(request: Request): Step<Result> {
   const { selection, served } = selectionOf(call, options, ctx)
   const revision = parseRevision(options.resourceVersion)
   const { bookmarks, sendInitialEvents, timeoutMs = randomTimeout() } = options
-  if (timeoutMs < 0) return { type: 'watch', resource, stream: ended() }
+  const isList = sendInitialEvents === true && bookmarks
+  const result = (stream: WatchStream): Result => ({ type: 'watch', resource, stream, isList })
+  if (timeoutMs < 0) return result(ended())
   const initial = sendInitialEvents ?? revision === 0
   if (initial) {
     // Once a watch is understood, failures are events of it.
     const reaching = waitForRevision(deps.caches, revision, { signal: ctx.signal, timeoutMs: options.timeoutMs })
     const failure = yield* waitFor(reaching)
-    if (failure) return { type: 'watch', resource, stream: ended(failure) }
+    if (failure) return result(ended(failure))
   }
-  if (deps.caches.isLost(revision))
-    return { type: 'watch', resource, stream: ended(expired(`too old resource version: ${revision} (${deps.caches.revision})`)) }
+  if (deps.caches.isLost(revision)) return result(ended(expired(`too old resource version: ${revision} (${deps.caches.revision})`)))
   const from = initial || revision === 0 ? deps.caches.revision : revision
   // Without initial events a watch does not see which objects match at its start.
   const matching = yield* matchingAtStart(
@@ -51,12 +52,11 @@ export function* watch(request: Request): Step<Result> {
     initial,
     bookmarks,
     timeoutMs: Math.min(timeoutMs, MAX_TIMER_MS),
-    ...(sendInitialEvents &&
-      bookmarks && {
-        afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
-      }),
+    ...(isList && {
+      afterInitial: revision => bookmarkOf(resource, revision, { [`${ctx.groupDomain}/initial-events-end`]: 'true' }),
+    }),
   })
-  return { type: 'watch', resource, stream: matchingStream(resource, servedStream(resource, stream), { terms: served, matching }) }
+  return result(matchingStream(resource, servedStream(resource, stream), { terms: served, matching }))
 }
 
 /** The objects of a revision; none if it is no longer known, as the watch then ends at once. */

@@ -68,7 +68,7 @@ export function testApi({ handle = () => nothing(), health = { live: [], ready: 
     metrics,
     log,
     groupDomain: 'k8s.io',
-    gate: name => name === 'APIResponseCompression',
+    gate: name => name === 'APIResponseCompression' || name === 'WatchListCompression',
     now: () => NOW,
   }
   return { api, serve: createServe(api), metrics }
