@@ -1,4 +1,5 @@
 /** Profiles: which plugins decide about the pods that name a scheduler, in the order in which they are asked. */
+import { tolerationsInEffect } from '../kinds/rules/pod/scheduling/tolerance.ts'
 import type { Plugin } from './plugin.ts'
 import { balancedAllocation } from './plugins/balanced-allocation.ts'
 import { dynamicResources } from './plugins/dynamic-resources.ts'
@@ -9,11 +10,11 @@ import { nodeDeclaredFeatures } from './plugins/node-declared-features.ts'
 import { nodeName } from './plugins/node-name.ts'
 import { nodePorts } from './plugins/node-ports.ts'
 import { nodeResourcesFit } from './plugins/node-resources-fit.ts'
-import { nodeUnschedulable } from './plugins/node-unschedulable.ts'
+import { nodeUnschedulableWith } from './plugins/node-unschedulable.ts'
 import { nodeVolumeLimits } from './plugins/node-volume-limits.ts'
-import { podTopologySpread } from './plugins/pod-topology-spread.ts'
+import { podTopologySpreadWith } from './plugins/pod-topology-spread.ts'
 import { schedulingGates } from './plugins/scheduling-gates.ts'
-import { taintToleration } from './plugins/taint-toleration.ts'
+import { taintTolerationWith } from './plugins/taint-toleration.ts'
 import { BIND_TIMEOUT_MS, volumeBinding, volumeBindingWith } from './plugins/volume-binding.ts'
 import { volumeRestrictions } from './plugins/volume-restrictions.ts'
 import { volumeZone } from './plugins/volume-zone.ts'
@@ -63,8 +64,8 @@ export function profileWith(plugins: readonly Plugin[], schedulerName = DEFAULT_
 const defaultPlugins = (gate: (name: string) => boolean): readonly Plugin[] => [
   schedulingGates,
   nodeName,
-  nodeUnschedulable,
-  taintToleration,
+  nodeUnschedulableWith(tolerationsInEffect(gate)),
+  taintTolerationWith(tolerationsInEffect(gate)),
   nodeAffinity,
   nodePorts,
   nodeResourcesFit,
@@ -72,7 +73,7 @@ const defaultPlugins = (gate: (name: string) => boolean): readonly Plugin[] => [
   nodeVolumeLimits,
   gate('StorageCapacityScoring') ? volumeBinding : volumeBindingWith({ bindTimeoutMs: BIND_TIMEOUT_MS, shape: undefined }),
   volumeZone,
-  podTopologySpread,
+  podTopologySpreadWith({}, tolerationsInEffect(gate)),
   interPodAffinity,
   dynamicResources,
   balancedAllocation,

@@ -8,6 +8,7 @@ import { DaemonSet } from '../../kinds/apps/daemonset.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import { isEmptySelector, labelTermsOf } from '../../kinds/rules/meta.ts'
+import { tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isNamespaceTerminating } from '../../schema/status-error.ts'
 import { defineController, watch } from '../controller.ts'
@@ -25,7 +26,8 @@ export const daemonSetController = defineController({
   name: 'daemonset-controller',
   identity: 'daemon-set-controller',
   workers: 2,
-  create({ client, recorder }) {
+  create({ client, recorder, gate }) {
+    const inEffect = tolerationsInEffect(gate)
     const [sets, pods, nodes, revisions] = [client.of(DaemonSet), client.of(Pod), client.of(Node), client.of(ControllerRevision)]
     const control = podControl(pods, recorder)
     const failed = new FailedPods()
@@ -39,7 +41,7 @@ export const daemonSetController = defineController({
       if (type === 'updated' && before && isSame) return
       const here = [...pods.byIndex(NODE_INDEX, current.name)]
       for (const set of sets.list()) {
-        const { mayStart, mayStay } = placementOf(set)(node)
+        const { mayStart, mayStay } = placementOf(set, inEffect)(node)
         const isPlaced = here.some(pod => isControlledBy(pod, set))
         const isConcerned = isPlaced ? !mayStay || set.status.numberMisscheduled > 0 : mayStart
         if (type === 'deleted' || isConcerned) yield queueKey(set.metadata)
@@ -80,7 +82,7 @@ export const daemonSetController = defineController({
         const history = await keepHistory({ sets, pods, revisions }, { set, revisions: known, pods: claimed })
         if (!history) return undefined
         const { hash, old } = history
-        const situation = () => ({ set, nodes: [...nodes.list()], pods: [...controlledBy(pods, set)], hash, now: client.now })
+        const situation = () => ({ set, nodes: [...nodes.list()], pods: [...controlledBy(pods, set)], hash, now: client.now, inEffect })
         const failedKey = (node: string) => `${set.metadata.uid}/${set.status.observedGeneration}/${node}`
         const now = client.now.getTime()
         const upkeep = planUpkeep(situation(), node => failed.waitMs(failedKey(node), now))

@@ -6,7 +6,7 @@ import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { Affinity, Toleration } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import { requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
-import { isTolerated, untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
+import { type InEffect, isTolerated, untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import { podFromTemplate } from '../pods/pod-template.ts'
 import { POD_REVISION_LABEL } from '../revisions/revision.ts'
@@ -15,9 +15,9 @@ import { POD_REVISION_LABEL } from '../revisions/revision.ts'
 export type Placement = { readonly mayStart: boolean; readonly mayStay: boolean }
 
 /** How a DaemonSet judges nodes. */
-export function placementOf({ spec: { template } }: DaemonSet): (node: Node) => Placement {
+export function placementOf({ spec: { template } }: DaemonSet, inEffect: InEffect): (node: Node) => Placement {
   const { nodeName } = template.spec
-  const tolerations = daemonTolerations(template.spec)
+  const tolerations = inEffect(daemonTolerations(template.spec))
   const matches = requiredNodes(template.spec)
   return ({ metadata: { name = '', labels = {} }, spec: { taints = [] } }) => {
     if ((nodeName && nodeName !== name) || matches?.({ name, labels }) === false) return { mayStart: false, mayStay: false }

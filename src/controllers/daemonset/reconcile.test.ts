@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { DaemonSet } from '../../kinds/apps/daemonset.ts'
+import { tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { FailedPods } from './failed-pods.ts'
 import { historyOf, surplusRevisions } from './history.ts'
 import { placementOf, podFor, targetNode } from './placement.ts'
@@ -55,7 +56,8 @@ const pod = ({ on, name = `${on}-pod`, hash = 'new', ready, phase = 'Running', l
     status: { phase, conditions: ready === undefined ? [] : [{ type: 'Ready', status: 'True', lastTransitionTime: ago(ready) }] },
   }) as never
 
-const situation = (set: DaemonSet, nodes: never[], pods: never[]): Situation => ({ set, nodes, pods, hash: 'new', now: NOW })
+const situation = (set: DaemonSet, nodes: never[], pods: never[]): Situation => ({ set, nodes, pods, hash: 'new', now: NOW, inEffect: ALL })
+const ALL = tolerationsInEffect(() => true)
 const [n1, n2, n3] = [node('n1'), node('n2'), node('n3')]
 const names = (pods: readonly { metadata: { name?: string } }[]) => pods.map(({ metadata }) => metadata.name)
 const upkeep = (set: DaemonSet, nodes: never[], pods: never[], wait = 0) => {
@@ -68,7 +70,7 @@ const update = (set: DaemonSet, nodes: never[], pods: never[]) => {
 }
 
 test('nodes are chosen by name, labels and taints', () => {
-  const on = (set: DaemonSet, target: never) => Object.values(placementOf(set)(target))
+  const on = (set: DaemonSet, target: never) => Object.values(placementOf(set, ALL)(target))
   assert.deepEqual(on(daemonSet(), n1), [true, true])
   assert.deepEqual(on(daemonSet({ pod: { nodeName: 'n2' } }), n1), [false, false])
   assert.deepEqual(on(daemonSet({ pod: { nodeSelector: { disk: 'fast' } } }), node('n', { disk: 'slow' })), [false, false])

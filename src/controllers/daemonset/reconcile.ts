@@ -9,6 +9,7 @@ import type { Notice } from '../../client/event-recorder.ts'
 import type { DaemonSet } from '../../kinds/apps/daemonset.ts'
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
+import type { InEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { scaledAmount } from '../../kinds/rules/workload.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { isAvailable, isReady, isTerminal } from '../pods/pod-state.ts'
@@ -26,6 +27,7 @@ export type Situation = {
   /** Which revision the current template is. */
   readonly hash: string
   readonly now: Date
+  readonly inEffect: InEffect
 }
 
 export type PodPlan = {
@@ -68,8 +70,8 @@ export type Upkeep = PodPlan & {
 
 /** Which nodes lack a pod, and which pods have no place or have ended. `waitOn` says how long a failed pod stays on a node. */
 export function planUpkeep(situation: Situation, waitOn: (node: string) => number): Upkeep {
-  const { set, nodes, pods } = situation
-  const placement = placementOf(set)
+  const { set, nodes, pods, inEffect } = situation
+  const placement = placementOf(set, inEffect)
   const daemons = daemonsByNode(pods)
   const create: string[] = []
   const remove: Pod[] = []
@@ -145,9 +147,9 @@ const allowsSurge = (set: DaemonSet): boolean => limitsOf(set, 1).surge > 0
 
 /** Which pods of older templates are replaced next; only when there is no upkeep. */
 export function planUpdate(situation: Situation): PodPlan {
-  const { set, nodes, pods } = situation
+  const { set, nodes, pods, inEffect } = situation
   if (set.spec.updateStrategy.type !== 'RollingUpdate') return { create: [], remove: [] }
-  const placement = placementOf(set)
+  const placement = placementOf(set, inEffect)
   const daemons = daemonsByNode(pods)
   const eligible = new Set(nodes.filter(node => placement(node).mayStart).map(({ metadata }) => metadata.name!))
   for (const name of eligible) if (!daemons.has(name)) daemons.set(name, [])
@@ -216,8 +218,8 @@ function planSurge(situation: Situation, daemons: Daemons, { surge, eligible }: 
 }
 
 /** The new status of a DaemonSet; undefined when nothing changes. */
-export function statusOf({ set, nodes, pods, hash, now }: Situation): DaemonSet['status'] | undefined {
-  const placement = placementOf(set)
+export function statusOf({ set, nodes, pods, hash, now, inEffect }: Situation): DaemonSet['status'] | undefined {
+  const placement = placementOf(set, inEffect)
   const daemons = daemonsByNode(pods)
   let [desired, current, misplaced, ready, updated, available] = [0, 0, 0, 0, 0, 0]
   for (const node of nodes) {

@@ -4,6 +4,7 @@ import { namedBy, queueKey } from '../../client/change.ts'
 import { NODE_INDEX } from '../../client/informer.ts'
 import { Node } from '../../kinds/core/node.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
+import { tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
 import { defineController, watch } from '../controller.ts'
@@ -13,7 +14,8 @@ export const taintEvictionController = defineController({
   name: 'taint-eviction-controller',
   identity: 'node-controller',
   workers: 8,
-  create({ client, recorder }) {
+  create({ client, recorder, gate }) {
+    const inEffect = tolerationsInEffect(gate)
     const [pods, nodes] = [client.of(Pod), client.of(Node)]
     /** When a pod is evicted that tolerates its node for a limited time. After a restart the time starts again. */
     const deadlines = new Map<string, number>()
@@ -39,7 +41,7 @@ export const taintEvictionController = defineController({
         const pod = pods.get(namedBy(key))
         const node = pod?.spec.nodeName ? nodes.get({ name: pod.spec.nodeName }) : undefined
         if (!pod || !node) return cancel(key)
-        const wait = timeToLeave(pod, drivingTaints(node.spec.taints))
+        const wait = timeToLeave(pod, drivingTaints(node.spec.taints), inEffect)
         if (wait === undefined) return cancel(key)
         const now = client.now.getTime()
         if (wait > 0) {

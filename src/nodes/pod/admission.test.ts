@@ -8,7 +8,7 @@ const spec = (cpu: string, more: object = {}) =>
   ({ containers: [{ name: 'c', resources: { requests: { cpu } } }], ...more }) as unknown as PodSpec
 const pod = (cpu: string, status: object = {}) => ({ metadata: {}, spec: spec(cpu), status }) as unknown as Pod
 const allocatable = { cpu: '2', memory: '1Gi', pods: '3' }
-const NODE = { name: 'n', labels: { zone: 'a' }, taints: [], allocatable, count: 0 }
+const NODE = { name: 'n', labels: { zone: 'a' }, taints: [], allocatable, count: 0, gate: () => true }
 
 test('a node takes a pod while it has what the pod requests', () => {
   const node = { ...NODE, count: 1 }

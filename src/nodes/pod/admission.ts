@@ -6,11 +6,12 @@ import type { Container } from '../../kinds/rules/pod/containers/container.ts'
 import { podRequests } from '../../kinds/rules/pod/resources/pod-requests.ts'
 import { hostPortsOf, isSamePort } from '../../kinds/rules/pod/scheduling/host-ports.ts'
 import { requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
-import { isTolerated } from '../../kinds/rules/pod/scheduling/tolerance.ts'
+import { isTolerated, tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
 import type { Taint } from '../../kinds/rules/taints.ts'
 import { integerValue, milliValue, parseQuantity, type Quantity } from '../../lib/quantity.ts'
 import type { ResizePending } from './conditions.ts'
+import type { Gate } from './restart-policy.ts'
 import { sysctlProblem } from './sysctls.ts'
 
 type Amounts = Readonly<Record<string, string>> | undefined
@@ -66,6 +67,7 @@ type TakingNode = {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[] | undefined
+  readonly gate: Gate
   readonly allocatable: Amounts
   /** Number of admitted pods. */
   readonly count: number
@@ -83,7 +85,8 @@ export function rejectionOf(spec: PodSpec, others: Others, node: TakingNode): Re
   for (const shortage of shortages(spec, others, allocatable)) return { reason: `OutOf${shortage.resource}`, message: messageOf(shortage) }
   if (!(requiredNodes(spec)?.(node) ?? true)) return failed('NodeAffinity', "node(s) didn't match Pod's node affinity/selector")
   if (isAnyPortTaken(spec, others)) return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports")
-  if (node.taints?.some(taint => taint.effect === 'NoExecute' && !isTolerated(taint, spec.tolerations)))
+  const tolerations = tolerationsInEffect(node.gate)(spec.tolerations)
+  if (node.taints?.some(taint => taint.effect === 'NoExecute' && !isTolerated(taint, tolerations)))
     return failed('TaintToleration', "node(s) had taints that the pod didn't tolerate")
   return undefined
 }

@@ -139,6 +139,7 @@ export class PodSync {
       name: node.metadata.name ?? '',
       labels: node.metadata.labels ?? {},
       taints: node.spec?.taints,
+      gate: this.#parts.gate,
       allocatable: node.status.allocatable,
       count: kubelet.admitted.size,
     })

@@ -1,5 +1,6 @@
 /** The plugins of kube-scheduler: the extension points of each, and the constructor of each that this scheduler implements. */
 
+import { tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import type { Plugin } from '../plugin.ts'
 import { balancedAllocationWith } from '../plugins/balanced-allocation.ts'
 import { dynamicResourcesWith } from '../plugins/dynamic-resources.ts'
@@ -10,15 +11,15 @@ import { nodeDeclaredFeatures } from '../plugins/node-declared-features.ts'
 import { nodeName } from '../plugins/node-name.ts'
 import { nodePorts } from '../plugins/node-ports.ts'
 import { nodeResourcesFitWith } from '../plugins/node-resources-fit.ts'
-import { nodeUnschedulable } from '../plugins/node-unschedulable.ts'
+import { nodeUnschedulableWith } from '../plugins/node-unschedulable.ts'
 import { nodeVolumeLimits } from '../plugins/node-volume-limits.ts'
 import { podTopologySpreadWith } from '../plugins/pod-topology-spread.ts'
 import { schedulingGates } from '../plugins/scheduling-gates.ts'
-import { taintToleration } from '../plugins/taint-toleration.ts'
+import { taintTolerationWith } from '../plugins/taint-toleration.ts'
 import { volumeBindingWith } from '../plugins/volume-binding.ts'
 import { volumeRestrictions } from '../plugins/volume-restrictions.ts'
 import { volumeZone } from '../plugins/volume-zone.ts'
-import type { CompleteArgs } from './args.ts'
+import type { CompleteArgs, Gate } from './args.ts'
 import type { Plugins } from './types.ts'
 
 /** A point of a decision, as the configuration calls it. */
@@ -46,7 +47,7 @@ export const POINTS: readonly (readonly [point: Point, interfaceName: string])[]
 export type PluginEntry = {
   readonly points: readonly Point[]
   /** Undefined for plugins that are missing, and for those whose work another part of this scheduler does. */
-  readonly make?: (args: CompleteArgs) => Plugin
+  readonly make?: (args: CompleteArgs, gate: Gate) => Plugin
 }
 
 const FILTER = ['preFilter', 'filter'] as const
@@ -72,13 +73,16 @@ export const PLUGIN_TABLE: ReadonlyMap<string, PluginEntry> = new Map<string, Pl
   ['NodePorts', { points: FILTER, make: () => nodePorts }],
   ['NodeResourcesBalancedAllocation', { points: SCORE, make: args => balancedAllocationWith(args.NodeResourcesBalancedAllocation) }],
   ['NodeResourcesFit', { points: [...FILTER, ...SCORE, 'placementScore'], make: args => nodeResourcesFitWith(args.NodeResourcesFit) }],
-  ['NodeUnschedulable', { points: FILTER, make: () => nodeUnschedulable }],
+  ['NodeUnschedulable', { points: FILTER, make: (_, gate) => nodeUnschedulableWith(tolerationsInEffect(gate)) }],
   ['NodeVolumeLimits', { points: FILTER, make: () => nodeVolumeLimits }],
   ['PodGroupPodsCount', { points: ['placementScore'] }],
-  ['PodTopologySpread', { points: [...FILTER, ...SCORE], make: args => podTopologySpreadWith(args.PodTopologySpread) }],
+  [
+    'PodTopologySpread',
+    { points: [...FILTER, ...SCORE], make: (args, gate) => podTopologySpreadWith(args.PodTopologySpread, tolerationsInEffect(gate)) },
+  ],
   ['PrioritySort', { points: ['queueSort'] }],
   ['SchedulingGates', { points: ['preEnqueue'], make: () => schedulingGates }],
-  ['TaintToleration', { points: [...FILTER, ...SCORE], make: () => taintToleration }],
+  ['TaintToleration', { points: [...FILTER, ...SCORE], make: (_, gate) => taintTolerationWith(tolerationsInEffect(gate)) }],
   ['TopologyPlacementGenerator', { points: ['placementGenerate'] }],
   ['VolumeBinding', { points: [...FILTER, 'reserve', 'preBind', ...SCORE], make: args => volumeBindingWith(args.VolumeBinding) }],
   ['VolumeRestrictions', { points: FILTER, make: () => volumeRestrictions }],

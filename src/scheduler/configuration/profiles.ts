@@ -4,7 +4,7 @@ import { aggregate } from '../../lib/go-text.ts'
 import { refTo } from '../../schema/refs.ts'
 import { isRejection, type Plugin } from '../plugin.ts'
 import type { Profile } from '../profile.ts'
-import { argsForPlugins } from './args.ts'
+import { argsForPlugins, type Gate } from './args.ts'
 import type { CompleteProfile } from './complete.ts'
 import { neededPlugins } from './default-plugins.ts'
 import { PLUGIN_TABLE, POINTS, type Point } from './plugin-table.ts'
@@ -15,7 +15,10 @@ import { validateFit } from './validate-args.ts'
 type Lists = { readonly [P in Point]: readonly string[] }
 
 /** Throws ConfigurationError for plugins that do not exist or cannot take part where they are named. */
-export function profileFrom(profile: CompleteProfile, defaults: { readonly percentageOfNodesToScore: number }): Profile {
+export function profileFrom(
+  profile: CompleteProfile,
+  { gate, ...defaults }: { readonly percentageOfNodesToScore: number; readonly gate: Gate },
+): Profile {
   const { schedulerName, plugins } = profile
   try {
     const needed = neededPlugins(plugins)
@@ -24,7 +27,7 @@ export function profileFrom(profile: CompleteProfile, defaults: { readonly perce
     const lists = listsOf(profile)
     const complete = argsForPlugins(args)
     const byName = new Map<string, Plugin>()
-    for (const [name, { make }] of PLUGIN_TABLE) if (make && needed.has(name)) byName.set(name, make(complete))
+    for (const [name, { make }] of PLUGIN_TABLE) if (make && needed.has(name)) byName.set(name, make(complete, gate))
     const pluginsIn = (names: readonly string[]) => names.flatMap(name => byName.get(name) ?? [])
     const weights = weightsOf(plugins)
     return {

@@ -13,16 +13,18 @@ export function readSchedulerConfiguration(text: string, gate: Gate): SchedulerS
   const configuration = readComplete(text, gate)
   const errors = [...validateConfiguration(configuration, gate)]
   if (errors.length > 0) throw new ConfigurationError(aggregate(errors.map(({ field, message }) => `${field}: ${message}`)))
-  return settingsOf(configuration)
+  return settingsOf(configuration, gate)
 }
 
-function settingsOf(configuration: CompleteConfiguration): SchedulerSettings {
+function settingsOf(configuration: CompleteConfiguration, gate: Gate): SchedulerSettings {
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration
   // Mistakes in extenders are reported before those in profiles.
   const extenders = extendersFrom(configuration.extenders)
   return {
     extenders,
-    profiles: withIgnoredResources(configuration.profiles, configuration.extenders).map(profile => profileFrom(profile, configuration)),
+    profiles: withIgnoredResources(configuration.profiles, configuration.extenders).map(profile =>
+      profileFrom(profile, { ...configuration, gate }),
+    ),
     backOff: { firstMs: podInitialBackoffSeconds * 1000, mostMs: podMaxBackoffSeconds * 1000 },
   }
 }

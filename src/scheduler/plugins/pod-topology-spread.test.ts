@@ -10,8 +10,12 @@ import {
   podOf,
   scoreResults,
 } from '../../../test/kits/scheduler.ts'
+import { tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { podInfoOf } from '../pod-info.ts'
-import { podTopologySpread, podTopologySpreadWith } from './pod-topology-spread.ts'
+import { podTopologySpreadWith } from './pod-topology-spread.ts'
+
+const ALL = tolerationsInEffect(() => true)
+const podTopologySpread = podTopologySpreadWith({}, ALL)
 
 const SKEWED = "node(s) didn't match pod topology spread constraints"
 const UNLABELLED = `unresolvable: ${SKEWED} (missing required label)`
@@ -158,16 +162,19 @@ test('a pod waits for pods and nodes that count', () => {
 })
 
 test('default constraints of a list hold for pods that have none, also those that must be satisfied', () => {
-  const plugin = podTopologySpreadWith({
-    defaultConstraints: [
-      { topologyKey: 'zone', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' },
-      { topologyKey: 'kubernetes.io/hostname', maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway' },
-    ],
-  })
+  const plugin = podTopologySpreadWith(
+    {
+      defaultConstraints: [
+        { topologyKey: 'zone', maxSkew: 1, whenUnsatisfiable: 'DoNotSchedule' },
+        { topologyKey: 'kubernetes.io/hostname', maxSkew: 1, whenUnsatisfiable: 'ScheduleAnyway' },
+      ],
+    },
+    ALL,
+  )
   const cluster = clusterOf([...nodes(), nodeOf('lost')], [podOf({ name: 'p', labels: FOO, node: 'a' })])
   const cycle = cycleOf(podOf({ name: 'new', labels: FOO }), cluster, { services: [FOO] })
   assert.deepEqual(filterResults(plugin, cycle), { a: SKEWED, b: SKEWED, x: 'ok', y: 'ok', lost: UNLABELLED })
   assert.deepEqual(scoreResults(plugin, cycle), { a: 0, b: 100, x: 100, y: 100, lost: 100 })
   assert.equal(filterResults(plugin, cycleOf(podOf({ name: 'alone' }), cluster)), 'nothing to say')
-  assert.equal(scoreResults(podTopologySpreadWith({ defaultConstraints: [] }), cycle), undefined)
+  assert.equal(scoreResults(podTopologySpreadWith({ defaultConstraints: [] }, ALL), cycle), undefined)
 })

@@ -3,7 +3,7 @@ import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { labelTermsOf } from '../../kinds/rules/meta.ts'
 import type { TopologySpreadConstraint } from '../../kinds/rules/pod/scheduling/affinity.ts'
 import { type NodeTest, requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
-import { untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
+import { type InEffect, untoleratedTaint } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import { deepEqual, getOwn } from '../../lib/json-value.ts'
 import type { LabelTerms } from '../../schema/selectors.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
@@ -28,7 +28,7 @@ const SYSTEM_DEFAULTS: readonly TopologySpreadConstraint[] = [
   { topologyKey: 'topology.kubernetes.io/zone', whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 5 },
 ]
 
-export function podTopologySpreadWith({ defaultConstraints }: TopologySpreadArgs): Plugin {
+export function podTopologySpreadWith({ defaultConstraints }: TopologySpreadArgs, inEffect: InEffect): Plugin {
   const defaults: Defaults = { constraints: defaultConstraints ?? SYSTEM_DEFAULTS, isSystem: defaultConstraints === undefined }
   /** The constraints that decide whether the pod can be on a node. */
   const required = (pod: Pod, { lookups }: Pick<Cycle, 'lookups'>) => constraintsFor(pod, 'DoNotSchedule', { defaults, lookups })
@@ -37,9 +37,9 @@ export function podTopologySpreadWith({ defaultConstraints }: TopologySpreadArgs
     weight: 2,
     filter(cycle) {
       const constraints = required(cycle.pod, cycle)
-      return constraints.length === 0 ? undefined : spreadFilter(cycle, constraints)
+      return constraints.length === 0 ? undefined : spreadFilter(cycle, constraints, inEffect)
     },
-    score: (cycle, nodes) => spreadScorer(cycle, nodes, defaults),
+    score: (cycle, nodes) => spreadScorer(cycle, nodes, { defaults, inEffect }),
     queueingHints: {
       'pod added': (pod, event, context) => event.about === 'pod' && isCounted(pod, event.after, required(pod, context)),
       'pod deleted': (pod, event, context) => event.about === 'pod' && isCounted(pod, event.before, required(pod, context)),
@@ -57,8 +57,6 @@ export function podTopologySpreadWith({ defaultConstraints }: TopologySpreadArgs
     },
   }
 }
-
-export const podTopologySpread = podTopologySpreadWith({})
 
 /** `isSystem`: nodes need not have all topology keys, so that those without zone are still spread over. */
 type Defaults = { readonly constraints: readonly TopologySpreadConstraint[]; readonly isSystem: boolean }
@@ -137,11 +135,12 @@ const hasAllKeys = (labels: Labels, constraints: readonly Constraint[]): boolean
 
 /** Which nodes a constraint looks at. */
 type Inclusion = (constraint: Constraint, node: NodeInfo) => boolean
-function inclusionFor({ spec }: Pod): Inclusion {
+function inclusionFor({ spec }: Pod, inEffect: InEffect): Inclusion {
+  const tolerations = inEffect(spec.tolerations)
   const required: NodeTest | undefined = requiredNodes(spec)
   return ({ honorsAffinity, honorsTaints }, node) =>
     (!honorsAffinity || !required || required(node)) &&
-    (!honorsTaints || untoleratedTaint(node.node?.spec?.taints, spec.tolerations) === undefined)
+    (!honorsTaints || untoleratedTaint(node.node?.spec?.taints, tolerations) === undefined)
 }
 
 /** Tells constraints of pods apart that count different pods or nodes. */
@@ -159,8 +158,8 @@ const spreadKey = (what: string, { metadata: { namespace, labels = {} }, spec }:
 const counts = ({ selector }: Constraint, { labels }: { readonly labels: Labels }): boolean => !selector.isEmpty && selector.matches(labels)
 
 /** The domains of each constraint, with how many of its pods are in each. */
-function spreadFilter({ pod, info, cluster }: Cycle, constraints: readonly Constraint[]): NodeFilter {
-  const includes = inclusionFor(pod)
+function spreadFilter({ pod, info, cluster }: Cycle, constraints: readonly Constraint[], inEffect: InEffect): NodeFilter {
+  const includes = inclusionFor(pod, inEffect)
   const { namespace } = info
   const isLookedAt = (node: NodeInfo) => hasAllKeys(node.labels, constraints)
   const domains = cluster.answers.to({
@@ -218,14 +217,18 @@ function filterOver(spread: Spread): NodeFilter {
 }
 
 /** The fewer pods of its kind are near, the better; domains count by their number, so that few zones weigh as much as many nodes. */
-function spreadScorer({ pod, info, cluster, lookups }: Cycle, nodes: readonly NodeInfo[], defaults: Defaults): NodeScorer | undefined {
+function spreadScorer(
+  { pod, info, cluster, lookups }: Cycle,
+  nodes: readonly NodeInfo[],
+  { defaults, inEffect }: { readonly defaults: Defaults; readonly inEffect: InEffect },
+): NodeScorer | undefined {
   const constraints = constraintsFor(pod, 'ScheduleAnyway', { defaults, lookups })
   // A node without zone is still one of many nodes, but only as long as nobody has asked for zones.
   const needsAllKeys = !defaults.isSystem || (pod.spec.topologySpreadConstraints?.length ?? 0) > 0
   if (constraints.length === 0) return undefined
   const ignored = new Set<NodeInfo>()
   if (needsAllKeys) for (const node of nodes) if (!hasAllKeys(node.labels, constraints)) ignored.add(node)
-  const includes = inclusionFor(pod)
+  const includes = inclusionFor(pod, inEffect)
   const { namespace } = info
   const parts = constraints.map(constraint => {
     const { topologyKey, maxSkew } = constraint

@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { clusterOf, cycleOf, filterResults, nodeOf, podOf, scoreResults } from '../../../test/kits/scheduler.ts'
-import { nodeUnschedulable } from './node-unschedulable.ts'
-import { taintToleration } from './taint-toleration.ts'
+import { tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
+import { nodeUnschedulableWith } from './node-unschedulable.ts'
+import { taintTolerationWith } from './taint-toleration.ts'
+
+const [taintToleration, nodeUnschedulable] = [
+  taintTolerationWith(tolerationsInEffect(() => true)),
+  nodeUnschedulableWith(tolerationsInEffect(() => true)),
+]
 
 const REJECTED = 'unresolvable: node(s) had untolerated taint(s)'
 const withTolerations = (...tolerations: object[]) => podOf({ spec: { tolerations } })
@@ -28,6 +34,14 @@ test('a taint that keeps pods away does so unless a toleration accepts it', () =
     const cluster = clusterOf([nodeOf('n', { taints })])
     assert.deepEqual(filterResults(taintToleration, cycleOf(withTolerations(...tolerations), cluster)), { n: expected }, taints.join())
   }
+})
+
+test('tolerations that compare numbers have no effect without their gate', () => {
+  const inEffect = tolerationsInEffect(name => name !== 'TaintTolerationComparisonOperators')
+  const pod = withTolerations({ key: 'level', operator: 'Gt', value: '3' }, { key: 'other', operator: 'Exists' })
+  const cluster = clusterOf([nodeOf('level', { taints: ['level=5:NoSchedule'] }), nodeOf('other', { taints: ['other:NoSchedule'] })])
+  assert.deepEqual(filterResults(taintToleration, cycleOf(pod, cluster)), { level: 'ok', other: 'ok' })
+  assert.deepEqual(filterResults(taintTolerationWith(inEffect), cycleOf(pod, cluster)), { level: REJECTED, other: 'ok' })
 })
 
 test('nodes with fewer taints that say "better not" are better', () => {

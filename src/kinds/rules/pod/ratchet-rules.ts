@@ -12,6 +12,7 @@ import { isHugePageResource, isWholeHugePages } from './resources/resource-rules
 import type { PodAffinity } from './scheduling/affinity.ts'
 import { type KeyedSelector, validateLabelKeys, validateTermSelectors } from './scheduling/affinity.ts'
 import { hasInvalidNodeValues } from './scheduling/node-selector.ts'
+import { isComparison } from './scheduling/tolerance.ts'
 import { validateUnmergedKeys } from './scheduling/topology-spread-rules.ts'
 import { hostSysctlFault } from './security/security-rules.ts'
 import type { PodSpec } from './spec.ts'
@@ -54,7 +55,7 @@ export function podOptionsFor(old: Stored | undefined, base: PodOptions = POD_OP
       base.restartAllContainers || containers.some(c => c.restartPolicyRules?.some(({ action }) => action === 'RestartAllContainers')),
     envFiles: base.envFiles || containers.some(c => c.env?.some(({ valueFrom }) => valueFrom?.fileKeyRef)),
     hostNetworkUserNamespaces: base.hostNetworkUserNamespaces || (ownUsers && spec.hostNetwork === true),
-    numericTolerations: base.numericTolerations || tolerations.some(({ operator }) => operator === 'Lt' || operator === 'Gt'),
+    numericTolerations: base.numericTolerations || tolerations.some(isComparison),
     onlyRecursiveSELinuxChange: base.onlyRecursiveSELinuxChange && spec.securityContext?.seLinuxChangePolicy === undefined,
     allowInvalidDeletionCost: base.allowInvalidDeletionCost || !hasValidDeletionCost(metadata),
     allowInvalidAffinitySelectors: hasInvalidAffinitySelectors(spec),

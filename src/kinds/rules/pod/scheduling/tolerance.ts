@@ -2,6 +2,17 @@
 import type { Taint } from '../../taints.ts'
 import type { Toleration } from './affinity.ts'
 
+/** The tolerations that have an effect. */
+export type InEffect = (tolerations: readonly Toleration[] | undefined) => readonly Toleration[]
+
+/** Comparisons of numbers have one with their gate alone; they may be stored without it. */
+export const tolerationsInEffect = (gate: (name: string) => boolean): InEffect =>
+  gate('TaintTolerationComparisonOperators')
+    ? (tolerations = []) => tolerations
+    : (tolerations = []) => (tolerations.some(isComparison) ? tolerations.filter(each => !isComparison(each)) : tolerations)
+
+export const isComparison = ({ operator }: Toleration): boolean => operator === 'Lt' || operator === 'Gt'
+
 /** Whether any of the tolerations accepts a taint. */
 export const isTolerated = (taint: Taint, tolerations: readonly Toleration[] = []): boolean =>
   tolerations.some(toleration => accepts(toleration, taint))
