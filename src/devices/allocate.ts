@@ -7,7 +7,7 @@
  *     claim 2   …           nothing fits: back to the device before
  *
  * That is an exhaustive search, with two differences. A device that differs in nothing but its name from one that led nowhere is
- * not tried. And it gives up after so many steps, and says so.
+ * not tried. And it gives up after so many steps, or when its time is over, and says so.
  */
 import type { DeviceAttribute } from '../kinds/resource/slice-shapes.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -40,6 +40,8 @@ export type Outcome =
   /** Nothing was found, and slices contradict each other. */
   | { readonly type: 'invalid pools' }
   | { readonly type: 'given up'; readonly steps: number }
+  /** The time for one node was over. */
+  | { readonly type: 'late' }
 
 export type AllocatorParts = {
   readonly features: AllocatorFeatures
@@ -48,8 +50,8 @@ export type AllocatorParts = {
   readonly expressions: DeviceExpressions
 }
 
-/** How many steps may still be taken for a pod, on all nodes together. */
-export type StepBudget = { left: number }
+/** How many steps may still be taken for a pod, on all nodes together, and whether the time for the current node is over. */
+export type StepBudget = { left: number; isLate?: () => boolean }
 
 export const stepBudget = (): StepBudget => ({ left: LIMITS.allocationStepsPerPod })
 
@@ -57,6 +59,9 @@ export const stepBudget = (): StepBudget => ({ left: LIMITS.allocationStepsPerPo
 export function allocate(claims: readonly PreparedClaim[], node: DeviceNode, parts: AllocatorParts, budget: StepBudget): Outcome {
   return new Search(claims, node, parts, budget).run()
 }
+
+/** The clock is looked at now and then: most steps take less time than that. */
+const STEPS_PER_LOOK = 64
 
 /** The consumption of a pool by the devices of the current trial. */
 type PoolState = { readonly counters: Map<string, Quantity>; readonly groups: CompatibilityGroups }
@@ -77,6 +82,7 @@ class Search {
   #all: Map<DeviceAlternative, readonly PoolDevice[]> | undefined
   #steps = 0
   #isGivenUp = false
+  #isLate = false
   /** Why not all devices could be had that a request for all of them means. */
   #unsatisfiable: string | undefined
 
@@ -102,6 +108,7 @@ class Search {
       const choices = this.#chosen.map((devices, i) => ({ devices: [...devices], alternatives: [...this.#alternatives[i]!] }))
       return { type: 'found', choices }
     }
+    if (this.#isLate) return { type: 'late' }
     if (this.#isGivenUp) return { type: 'given up', steps: this.#steps }
     if (this.#unsatisfiable !== undefined) throw new AllocationError(this.#unsatisfiable)
     return this.#pools.some(({ state }) => state === 'invalid') ? { type: 'invalid pools' } : { type: 'none' }
@@ -191,7 +198,8 @@ class Search {
     if (this.#isGivenUp) return false
     this.#steps++
     this.#budget.left--
-    this.#isGivenUp = this.#steps > LIMITS.allocationStepsPerNode || this.#budget.left < 0
+    this.#isLate = this.#steps % STEPS_PER_LOOK === 1 && this.#budget.isLate?.() === true
+    this.#isGivenUp = this.#isLate || this.#steps > LIMITS.allocationStepsPerNode || this.#budget.left < 0
     return !this.#isGivenUp
   }
 

@@ -2,7 +2,7 @@
 import { tolerationsInEffect } from '../kinds/rules/pod/scheduling/tolerance.ts'
 import type { Plugin } from './plugin.ts'
 import { balancedAllocation } from './plugins/balanced-allocation.ts'
-import { dynamicResources } from './plugins/dynamic-resources.ts'
+import { defaultDynamicResources } from './plugins/dynamic-resources.ts'
 import { imageLocality } from './plugins/image-locality.ts'
 import { interPodAffinity } from './plugins/inter-pod-affinity.ts'
 import { nodeAffinity } from './plugins/node-affinity.ts'
@@ -75,7 +75,7 @@ const defaultPlugins = (gate: (name: string) => boolean): readonly Plugin[] => [
   volumeZone,
   podTopologySpreadWith({}, tolerationsInEffect(gate)),
   interPodAffinity,
-  dynamicResources,
+  defaultDynamicResources(gate),
   balancedAllocation,
   imageLocality,
   ...(gate('NodeDeclaredFeatures') ? [nodeDeclaredFeatures] : []),

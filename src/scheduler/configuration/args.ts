@@ -121,7 +121,10 @@ export function argsForPlugins(args: Args): CompleteArgs {
       minCandidateNodesPercentage: DefaultPreemption.minCandidateNodesPercentage ?? 0,
       minCandidateNodesAbsolute: DefaultPreemption.minCandidateNodesAbsolute ?? 0,
     },
-    DynamicResources: { bindingTimeoutMs: milliseconds(DynamicResources.bindingTimeout ?? '10m') },
+    DynamicResources: {
+      bindingTimeoutMs: milliseconds(DynamicResources.bindingTimeout ?? '10m'),
+      filterTimeoutMs: milliseconds(DynamicResources.filterTimeout ?? '0s'),
+    },
     InterPodAffinity: {
       hardPodAffinityWeight: InterPodAffinity.hardPodAffinityWeight ?? 0,
       ignorePreferredTermsOfExistingPods: InterPodAffinity.ignorePreferredTermsOfExistingPods ?? false,

@@ -3,7 +3,9 @@ import test from 'node:test'
 import { clusterOf, cycleOf, filterResults, nodeOf, type PodDraft, podOf, scoreResults, type World } from '../../../test/kits/scheduler.ts'
 import type { ClaimWriter } from '../devices/claim-writer.ts'
 import { PluginError, type Reservation } from '../plugin.ts'
-import { dynamicResources } from './dynamic-resources.ts'
+import { defaultDynamicResources, dynamicResourcesWith } from './dynamic-resources.ts'
+
+const dynamicResources = defaultDynamicResources(() => true)
 
 const DRIVER = 'gpu.example.com'
 const any = { any: {} }
@@ -41,6 +43,23 @@ test('pods whose claims are not there wait, and say for what', () => {
   const { lookups } = cycleOf(podOf(), cluster, world)
   assert.equal(dynamicResources.gate?.(pod({ resourceClaimName: 'none' }), lookups), true)
   assert.equal(dynamicResources.gate?.(pod({ resourceClaimName: 'made' }), lookups), false)
+})
+
+test('the search on a node ends when its time is over, and the pod is tried again', () => {
+  const cluster = clusterOf([nodeOf('a')])
+  const world: World = { devices: { slices: { a: sliceFor('a', [{}]) }, classes: any }, resourceClaims: { one: exactly() } }
+  const plugin = dynamicResourcesWith({ bindingTimeoutMs: 0, filterTimeoutMs: 5 })
+  const searchWith = (stepMs: number) => {
+    let nowMs = 0
+    const cycle = cycleOf(claiming('one'), cluster, world)
+    const devices = { ...cycle.lookups.devices, now: () => (nowMs += stepMs) }
+    return filterResults(plugin, { ...cycle, lookups: { ...cycle.lookups, devices } })
+  }
+  assert.deepEqual(searchWith(1), { a: 'ok' })
+  assert.throws(
+    () => searchWith(10),
+    new PluginError('running "DynamicResources" filter plugin: node a: timed out trying to allocate devices'),
+  )
 })
 
 test('a pod can be where there are devices for its claims, or where these have some already', () => {

@@ -88,6 +88,8 @@ type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedReso
 export type DynamicResourcesArgs = {
   /** How long devices may take to get ready. */
   readonly bindingTimeoutMs: number
+  /** How long devices may be looked for on one node; 0 for any time. */
+  readonly filterTimeoutMs: number
 }
 
 export const dynamicResourcesWith = (args: DynamicResourcesArgs): Plugin => ({
@@ -148,7 +150,10 @@ export const dynamicResourcesWith = (args: DynamicResourcesArgs): Plugin => ({
   },
 })
 
-export const dynamicResources = dynamicResourcesWith({ bindingTimeoutMs: BINDING_TIMEOUT_MS })
+/** The plugin without a configuration. */
+export const defaultDynamicResources = (gate: (name: string) => boolean): Plugin =>
+  dynamicResourcesWith({ bindingTimeoutMs: BINDING_TIMEOUT_MS, filterTimeoutMs: gate('DRASchedulerFilterTimeout') ? FILTER_TIMEOUT_MS : 0 })
+const FILTER_TIMEOUT_MS = 10_000
 
 const stateOf = ({ state }: Cycle): State | undefined => state.get(NAME) as State | undefined
 
@@ -296,7 +301,7 @@ function whyNotAllocatable({ metadata, spec }: ResourceClaim, { usage, classes }
 
 // One node
 
-function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs }: DynamicResourcesArgs): NodeFilter {
+function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeoutMs }: DynamicResourcesArgs): NodeFilter {
   const { devices } = cycle.lookups
   const budget = stepBudget()
   const preparation = { classOf: (name: string) => devices.classes.get(name), ...devices }
@@ -317,8 +322,14 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs }: DynamicRes
     const wanted = more ? [...own, more] : own
     let choices: readonly Choice[] = []
     if (wanted.length > 0) {
+      if (filterTimeoutMs > 0) {
+        const until = devices.now() + filterTimeoutMs
+        budget.isLate = () => devices.now() >= until
+      }
       const outcome = allocate(more ? [...preparedOwn, more.prepared] : preparedOwn, node, devices, budget)
       if (outcome.type === 'invalid pools') return { rejection: INVALID_POOLS }
+      // The pod is tried again later: the server may have been busy.
+      if (outcome.type === 'late') throw new AllocationError(`node ${node.name}: timed out trying to allocate devices`)
       if (outcome.type === 'given up') return { rejection: unresolvable(`gave up looking for devices after ${outcome.steps} steps`) }
       if (outcome.type === 'none') return { rejection: NOT_ALLOCATED }
       choices = outcome.choices
