@@ -45,7 +45,7 @@ type Encoder = (event: WatchEvent) => Uint8Array
 type WatchEncoding = {
   readonly mediaType: string
   readonly event: Encoder
-  /** Compresses what is sent at once; an event that is sent alone once for all watchers. */
+  /** Compresses the bytes of one write; those of a single event once for all watchers. */
   readonly compress?: (bytes: Uint8Array, only: WatchEvent | undefined) => Uint8Array
   readonly error: (status: JsonObject) => Uint8Array
   /** Bytes of the length prefix of each event. */
