@@ -2,10 +2,11 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
+import { get } from 'node:https'
 import { join } from 'node:path'
 import test from 'node:test'
 import { featureStages, readFeatureGates } from '../src/server/feature-gates.ts'
-import { ask, CONFIG_MAPS, configMap, patient, ROOT, startInProcess } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, patient, ROOT, startInProcess, type Target } from './kit.ts'
 import { encodedRequest } from './kits/x509.ts'
 
 type Row = { readonly gate: string; readonly state: string; readonly here: string }
@@ -49,9 +50,7 @@ function tested(): ReadonlySet<string> {
 /** Gates whose effect no test shows yet. The list only gets shorter. */
 const UNTESTED = new Set(
   `
-  AllowParsingUserUIDFromCertAuth APIServerWebhookAuthenticationToken ClearingNominatedNodeNameAfterBinding
-  DeploymentReplicaSetTerminatingReplicas DRADeviceBindingConditions DRAFractionalCapacityRange DRAPartitionableDevices
-  DRAResourceClaimDeviceStatus KubeletEnsureSecretPulledImages KubeletInUserNamespace KubeletServiceAccountTokenForCredentialProviders
+  AllowParsingUserUIDFromCertAuth APIServerWebhookAuthenticationToken KubeletEnsureSecretPulledImages
   PersistentVolumeClaimUnusedSinceTime PodTopologyLabelsAdmission ServiceAccountNodeAudienceRestriction
 `
     .trim()
@@ -94,8 +93,20 @@ test('a test names each gate that has an effect', () => {
   for (const { gate, here } of rows()) if (here.startsWith('has effect')) assert.equal(isNamed(gate), !UNTESTED.has(gate), gate)
 })
 
+/** How the events of a watch that stands for a list are compressed. */
+const watchEncoding = (server: Target): Promise<string | undefined> =>
+  new Promise((resolve, reject) => {
+    const query = 'watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true'
+    const options = { ...server.credentials, agent: false, headers: { 'accept-encoding': 'gzip' } }
+    const sent = get(`${server.url}${CONFIG_MAPS}?${query}`, options, answer => {
+      resolve(answer.headers['content-encoding'])
+      answer.destroy()
+    })
+    sent.once('error', reject)
+  })
+
 test('gates about responses, clients and addresses can be turned off', patient, async t => {
-  const gates = ['APIResponseCompression', 'StorageVersionHash', 'OpenAPIEnums', 'StrictIPCIDRValidation']
+  const gates = ['APIResponseCompression', 'WatchListCompression', 'StorageVersionHash', 'OpenAPIEnums', 'StrictIPCIDRValidation']
   const found: unknown[] = []
   for (const on of [true, false]) {
     const server = await startInProcess(t, {
@@ -114,6 +125,7 @@ test('gates about responses, clients and addresses can be turned off', patient, 
     const { schemas } = (await ask(server, '/openapi/v3/api/v1')).json.components
     found.push([
       listed.headers['content-encoding'],
+      await watchEncoding(server),
       typeof json.resources.find(({ name }: any) => name === 'pods').storageVersionHash,
       schemas['io.k8s.api.core.v1.Container'].properties.imagePullPolicy.enum,
       service.json.spec?.clusterIP ?? service.json.message,
@@ -124,12 +136,13 @@ test('gates about responses, clients and addresses can be turned off', patient, 
   assert.deepEqual(found, [
     [
       'gzip',
+      'gzip',
       'string',
       ['Always', 'IfNotPresent', 'Never'],
       'Service "s" is invalid: spec.clusterIPs[0]: Invalid value: "010.0.0.077": must not have leading 0s',
       404,
     ],
-    [undefined, 'undefined', undefined, '010.0.0.077', 200],
+    [undefined, undefined, 'undefined', undefined, '010.0.0.077', 200],
   ])
 })
 

@@ -102,6 +102,19 @@ test('access begins when a pod is bound and ends with the pod', () => {
   assert.ok(!nodes.allows('get /secrets/ns/s'))
 })
 
+test('the service accounts of its pods may be read with one of two gates', () => {
+  for (const [gates, isAllowed] of [
+    [[], false],
+    [['PodCertificateRequest'], true],
+    [['KubeletServiceAccountTokenForCredentialProviders'], true],
+  ] as const) {
+    const nodes = new Nodes()
+    nodes.gates.splice(0, 1, ...gates)
+    nodes.draft('pods', Pod, pod('n'))
+    assert.equal(nodes.allows('get /serviceaccounts/ns/acc'), isAllowed, gates.join())
+  }
+})
+
 test('mirror pods, which nodes create themselves, give no access', () => {
   const nodes = new Nodes()
   const mirror = pod('n', { volumes: [{ name: 'a', secret: { secretName: 's' } }] })

@@ -7,7 +7,10 @@ import type { DeviceCapacity } from './slice-shapes.ts'
 
 const faults = (requestPolicy: object, { value = '100', isShared = true, fractions = true } = {}) => {
   const capacity = { value, requestPolicy } as DeviceCapacity
-  const found = validateCapacity(capacity, refTo(capacity, 'c'), { isShared, gate: () => fractions })
+  const found = validateCapacity(capacity, refTo(capacity, 'c'), {
+    isShared,
+    gate: name => name === 'DRAFractionalCapacityRange' && fractions,
+  })
   return [...found].map(({ field, message }) => `${field}: ${message}`.replace('c.requestPolicy', ''))
 }
 const range = (validRange: object, preset = '10', options: object = {}) => faults({ default: preset, validRange }, options)
