@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Agent, get, request } from 'node:https'
 import { PassThrough } from 'node:stream'
 import { test } from 'node:test'
-import { createGunzip } from 'node:zlib'
+import { createGunzip, gunzipSync } from 'node:zlib'
 import { ask, authority, find, openHttp2, secretJson, testCatalog, testServer } from '../../test/kits/http/test-server.ts'
 import { type EventType, WatchEvent, type WatchSink, type WatchStream } from '../cache/watch-stream.ts'
 import { CBOR } from '../codec/cbor.ts'
@@ -136,6 +136,19 @@ test('a watch that stands for a list is compressed for clients that accept it, i
   }
   sink.end()
   await once(lines.resume(), 'end')
+})
+
+test('the data of a compressed write ends before the last block, so that Go hands it out at once', async () => {
+  const { body } = watchResponse(
+    { stream: finite([eventOf('ADDED', 'a')]), isList: true },
+    { mediaType: 'application/json', representation: undefined },
+  )
+  const outlet = new PassThrough()
+  ;(body as Extract<ResponseBody, { type: 'stream' }>).startCompressed!(outlet)
+  const bytes = Buffer.concat(await outlet.toArray())
+  // The end of a flush, an empty last block, checksum and length.
+  assert.equal(bytes.subarray(-14, -8).toString('hex'), '0000ffff0300')
+  assert.equal(linesOf(gunzipSync(bytes)).length, 1)
 })
 
 test('other watches, and clients that do not accept it, get no compression', async () => {

@@ -1,6 +1,6 @@
 /** Watch streams: events are encoded once for all watchers of an encoding, written as lines or frames, and ended cleanly. */
 
-import { gzipSync } from 'node:zlib'
+import { constants, gzipSync } from 'node:zlib'
 import type { EventType, WatchEvent, WatchSink, WatchStream } from '../cache/watch-stream.ts'
 import { CBOR, CBOR_SEQUENCE } from '../codec/cbor.ts'
 import { encodeCbor } from '../codec/cbor-encode.ts'
@@ -8,6 +8,7 @@ import { stringifyJson } from '../codec/json.ts'
 import { metadataOnly } from '../codec/metadata-only.ts'
 import { PROTOBUF, PROTOBUF_STREAM, watchFrame } from '../codec/protobuf-envelope.ts'
 import { singleTableMetadata, tableOf } from '../codec/table.ts'
+import { crc32 } from '../lib/crc32.ts'
 import { nextIteration, startTimer, stopTimer, wallMs } from '../lib/environment.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { LIMITS } from '../lib/limits.ts'
@@ -150,8 +151,19 @@ const compressing = (encoding: WatchEncoding): WatchEncoding => ({
   compress: (bytes, only) => (only ? only.compressed(bytes, zip) : zip(bytes)),
 })
 
-// The lowest level gives nearly the best size for JSON, at a fraction of the time.
-const zip = (bytes: Uint8Array): Uint8Array => gzipSync(bytes, { level: 1 })
+/**
+ * A file of gzip whose data ends before its last block. Go's reader looks for the next file before it hands out data that comes with the
+ * last block, so clients would get every write with the next one. The lowest level gives nearly the best size for JSON, at a fraction of
+ * the time.
+ */
+function zip(bytes: Uint8Array): Uint8Array {
+  const data = gzipSync(bytes, { level: 1, finishFlush: constants.Z_SYNC_FLUSH })
+  const end = Buffer.alloc(8)
+  end.writeUInt32LE(crc32(bytes), 0)
+  end.writeUInt32LE(bytes.byteLength, 4)
+  return Buffer.concat([data, EMPTY_LAST_BLOCK, end])
+}
+const EMPTY_LAST_BLOCK = Buffer.from([3, 0])
 
 /** Messages have a length of their own, so events need no prefix. */
 function messageEncoding({ lengthBytes, event, error, ...encoding }: WatchEncoding): WatchEncoding {

@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { crc32 } from '../../src/storage/embedded/crc32.ts'
+import { crc32 } from '../../src/lib/crc32.ts'
 import { patient, ROOT, run, type Scope, temporaryDirectory } from '../kit.ts'
 import { testWith } from '../programs.ts'
 

@@ -1,7 +1,8 @@
 /** How one write lies on disk: a header, which is the database key, and a body, which is its value. */
+
+import { crc32, tableCrc32 } from '../../lib/crc32.ts'
 import type { KeyState } from '../history.ts'
 import { type Entry, type Revision, undecodable } from '../store.ts'
-import { crc32, tableCrc32 } from './crc32.ts'
 
 /** The layout written by this release; a store with a later one is refused. */
 export const FORMAT = 1

@@ -8,7 +8,7 @@
  * that no frame can be missing, repeated or exchanged. A server that fails while it writes a snapshot ends it with the reason instead of
  * a summary. Numbers are big-endian.
  */
-import { crc32 } from '../embedded/crc32.ts'
+import { crc32 } from '../../lib/crc32.ts'
 import { resourceOf } from '../resource-prefix.ts'
 import type { Revision } from '../store.ts'
 

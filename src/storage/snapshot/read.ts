@@ -1,7 +1,7 @@
 /** Reads the file of a snapshot and checks every byte of it. */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { crc32 } from '../embedded/crc32.ts'
+import { crc32 } from '../../lib/crc32.ts'
 import {
   Counting,
   FRAME,
