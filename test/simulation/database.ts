@@ -47,7 +47,7 @@ export type Fate = 'error' | 'unknown' | 'crash' | 'crash before'
 export type Nth = { readonly fate: Fate; readonly reached: () => void }
 
 /** A request to a store that cannot be reached is given up after this time. */
-const GIVE_UP_MS = 5_000
+export const GIVE_UP_MS = 5_000
 const LEASE_KEY = '/coordination.k8s.io/leases/kube-system/kube-controller-manager'
 const MAX_SYNC_MS = 3
 const MAX_TRIP_MS = 1

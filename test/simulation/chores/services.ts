@@ -1,14 +1,23 @@
 /** No cluster IP and no node port is given to two services. */
+import { sleep } from '../../../src/lib/environment.ts'
+import { GIVE_UP_MS } from '../database.ts'
 import { ask, type Chore, itemsOf, make, repeatedly, rest, type Stage } from './chore.ts'
 
 const NAMES = 8
+const PREFIX = '/core/services/services/'
+/** How much later than its server gives it up a write may reach a shared store. Reservations are kept for longer. */
+const MAX_LATER_MS = 3_000
 const PATH = '/api/v1/namespaces/services/services'
 
 export const services: Chore = {
   name: 'services',
   mayRepeat: true,
-  async prepare({ connection }) {
+  async prepare({ connection, delay, random }) {
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'services' } })
+    const chance = random.fork()
+    delay((key, { value }) =>
+      value !== null && key.startsWith(PREFIX) && chance.oneIn(8) ? GIVE_UP_MS + 1 + chance.below(MAX_LATER_MS) : 0,
+    )
   },
   work: stage =>
     repeatedly(stage, 3, async client => {
@@ -18,7 +27,10 @@ export const services: Chore = {
       else await random.pick([remove, change, create])(stage, name)
       await rest(stage, 100)
     }),
-  check: checkUnique,
+  async check(stage) {
+    await sleep(GIVE_UP_MS + 2 * MAX_LATER_MS)
+    await checkUnique(stage)
+  },
 }
 
 const remove = ({ connection }: Stage, name: string) => ask(connection, { method: 'DELETE', path: `${PATH}/${name}` })
