@@ -37,13 +37,16 @@ export class MemoryStore implements Store, AsyncDisposable {
   readonly #feed: Feed
   readonly #expiry: Expiry
   readonly #quota: Quota
+  /** The most events that a watch which catches up reads at once. */
+  readonly #eventsPerChunk: number
   /** Bytes of all states, and of those that are current. */
   #bytes = 0
   #currentBytes = 0
   #closed = false
 
-  constructor({ clock = systemClock, ...limits }: Limits & { clock?: Clock } = {}) {
+  constructor({ clock = systemClock, eventsPerChunk = EVENTS_PER_CHUNK, ...limits }: Limits & { clock?: Clock; eventsPerChunk?: number } = {}) {
     this.#clock = clock
+    this.#eventsPerChunk = eventsPerChunk
     this.#quota = new Quota(limits, { bytes: () => this.#bytes, keys: () => this.#history.keys })
     this.#feed = new Feed({ newest: () => this.#history.newest, read: (prefix, after) => this.#changes(prefix, after) })
     this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
@@ -140,7 +143,7 @@ export class MemoryStore implements Store, AsyncDisposable {
   }
 
   #changes(prefix: string, after: Revision): Batch {
-    const { revision, found } = this.#history.changes(prefix, after, EVENTS_PER_CHUNK)
+    const { revision, found } = this.#history.changes(prefix, after, this.#eventsPerChunk)
     const events = found.map(({ key, state }) => ({ key, after: state.entry, revision: state.modified }))
     return { revision, events }
   }

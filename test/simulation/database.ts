@@ -49,6 +49,8 @@ export type Nth = { readonly fate: Fate; readonly reached: () => void }
 /** A request to a store that cannot be reached is given up after this time. */
 export const GIVE_UP_MS = 5_000
 const LEASE_KEY = '/coordination.k8s.io/leases/kube-system/kube-controller-manager'
+/** Few, so that watches which catch up do so in several steps. */
+const EVENTS_PER_CHUNK = 8
 const MAX_SYNC_MS = 3
 const MAX_TRIP_MS = 1
 const HELD_UP_MS = 20
@@ -77,7 +79,7 @@ export class Database {
     this.world = world
     this.random = world.random.fork()
     this.isShared = isShared
-    this.inner = new MemoryStore()
+    this.inner = new MemoryStore({ eventsPerChunk: EVENTS_PER_CHUNK })
     this.keys = new Map(keys)
   }
 

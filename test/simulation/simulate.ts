@@ -17,6 +17,7 @@ import { type Image, imageOf } from './image.ts'
 import { Network, repeating, type User } from './network.ts'
 import { type Burst, CALM, isBusy, planBursts } from './pace.ts'
 import { SimulatedServer } from './server.ts'
+import { StoreFollower } from './store-follower.ts'
 import { Process, World } from './world.ts'
 
 export type Plan = {
@@ -139,6 +140,7 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
   const options = withGates({ ...OPTIONS, ...neededBy(plan.chores) }, plan)
   const servers = Array.from({ length: plan.servers }, (_, i) => new SimulatedServer(world, database, { number: i + 1, options }))
   for (const server of servers) await server.start()
+  const follower = new StoreFollower(world, database, new Random(plan.seed))
   const subject: Subject = {
     targets: [],
     isShared: plan.isShared,
@@ -198,6 +200,8 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
   return await world.in(clients, 'clients', async () => {
     // The checker takes objects that are there at the beginning for granted.
     await Promise.all(chores.map((chore, i) => chore.prepare(stages[i]!)))
-    return runEpoch(subject, { ms: plan.ms, habits, random: world.random.fork(), disturb })
+    const epoch = await runEpoch(subject, { ms: plan.ms, habits, random: world.random.fork(), disturb })
+    await follower.end()
+    return epoch
   })
 }
