@@ -80,12 +80,13 @@ export class Watcher {
 
   async #follow(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const wasOpen = await this.#watchOnce().catch(() => false)
-      if (!wasOpen) await sleep(RETRY_MS, { signal: this.#stop.signal }).catch(() => {})
+      const wasUseful = await this.#watchOnce().catch(() => false)
+      // As client libraries do: a server that ends may end every watch at once.
+      if (!wasUseful) await sleep(RETRY_MS, { signal: this.#stop.signal }).catch(() => {})
     }
   }
 
-  /** One watch from its beginning to its end; false when it could not be opened. */
+  /** One watch from its beginning to its end; false when it could not be opened, or ended before anything came. */
   async #watchOnce(): Promise<boolean> {
     const { random, connection, name } = this.#client
     const { isObserver } = this.#habits
@@ -112,7 +113,7 @@ export class Watcher {
     const asked = { selection: this.selection, isMarked, ...(from !== undefined && { from }), ...(mayBeOld && { mayBeOld }) }
     record(this.#run, { type: 'watch', client: name, ...asked, start, end, events, how: noted })
     if (noted === 'expired') this.#position = undefined
-    return true
+    return events.length > 0
   }
 
   /** Its position, or an older one, as a client has that did not keep all of them: within the history of the server, or before it. */

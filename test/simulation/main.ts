@@ -23,7 +23,8 @@ const USAGE = `npm run simulate -- [--seeds N] [--from N] [--seed N] [--minutes 
   --from N     the first of them (1)
   --seed N     runs one seed; can be repeated
   --minutes M  runs new seeds for that time
-  --new S      runs new seeds after the others, for S seconds of processor time
+  --new S      runs new seeds after the others, until clients have worked for S seconds of virtual time
+  --hashes     prints the hash of every seed
   --jobs N     the number of processes that share the seeds
   --ms N       milliseconds of virtual time that clients work (${DEFAULT_MS})
   --chore X    has every run do this chore, and no others; can be repeated
@@ -36,7 +37,12 @@ const USAGE = `npm run simulate -- [--seeds N] [--from N] [--seed N] [--minutes 
 /** A disk does not leave a server in doubt. */
 const FATES = ['error', 'unknown', 'crash', 'crash before'] as const
 
-type Options = { readonly ms: number; readonly isTraced: boolean; readonly chores: readonly string[] | undefined }
+type Options = {
+  readonly ms: number
+  readonly isTraced: boolean
+  readonly showsHashes: boolean
+  readonly chores: readonly string[] | undefined
+}
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -50,6 +56,7 @@ async function main(): Promise<void> {
       new: { type: 'string' },
       part: { type: 'string' },
       trace: { type: 'boolean', default: false },
+      hashes: { type: 'boolean', default: false },
       'until-failed': { type: 'boolean' },
       speed: { type: 'boolean' },
       'fail-nth': { type: 'boolean' },
@@ -58,7 +65,7 @@ async function main(): Promise<void> {
     },
   })
   if (values.help) return void process.stdout.write(USAGE)
-  const options = { ms: Number(values.ms ?? DEFAULT_MS), isTraced: values.trace, chores: values.chore }
+  const options = { ms: Number(values.ms ?? DEFAULT_MS), isTraced: values.trace, showsHashes: values.hashes, chores: values.chore }
   if (values.seed !== undefined) return end(await runEach(values.seed.map(Number), options))
   if (values['fail-nth']) return end(await runScenarios(values.scenario ?? ''))
   if (values.speed) return report([await measureSpeed(options)])
@@ -73,8 +80,7 @@ async function main(): Promise<void> {
   const share = { first: part! - 1, step: parts! }
   const totals = await runSeeds({ ...share, from, count, isOver: () => performance.now() >= until }, options)
   if (values.new === undefined) return report([totals])
-  const budget = processorSeconds() + Number(values.new)
-  const more = { ...share, from: newest, count: Number.POSITIVE_INFINITY, isOver: () => processorSeconds() >= budget }
+  const more = { ...share, from: newest, count: Math.ceil((Number(values.new) * 1_000) / options.ms), isOver: () => false }
   return report([totals, await runSeeds(more, options)])
 }
 
@@ -131,7 +137,7 @@ type Seeds = {
 /** Sums over seeds; processes send theirs to `scripts/simulate.mjs`, which adds them up. */
 type Totals = { from: number; seeds: number; failed: number; requests: number; virtualMs: number; cpuSeconds: number }
 
-async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, chores }: Options): Promise<Totals> {
+async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, showsHashes, chores }: Options): Promise<Totals> {
   const cpu = processorSeconds()
   const totals = { from, seeds: 0, failed: 0, requests: 0, virtualMs: 0, cpuSeconds: 0 }
   for (let at = first; at < count && totals.failed < MAX_FAILED && !isOver(); at += step) {
@@ -139,6 +145,7 @@ async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, chore
     totals.seeds++
     totals.requests += outcome.requests
     totals.virtualMs += outcome.virtualMs
+    if (showsHashes) console.log(`seed ${from + at}: hash ${outcome.digest}`)
     if (outcome.problems.length === 0) continue
     totals.failed++
     await explain(outcome)
