@@ -44,7 +44,11 @@ export class MemoryStore implements Store, AsyncDisposable {
   #currentBytes = 0
   #closed = false
 
-  constructor({ clock = systemClock, eventsPerChunk = EVENTS_PER_CHUNK, ...limits }: Limits & { clock?: Clock; eventsPerChunk?: number } = {}) {
+  constructor({
+    clock = systemClock,
+    eventsPerChunk = EVENTS_PER_CHUNK,
+    ...limits
+  }: Limits & { clock?: Clock; eventsPerChunk?: number } = {}) {
     this.#clock = clock
     this.#eventsPerChunk = eventsPerChunk
     this.#quota = new Quota(limits, { bytes: () => this.#bytes, keys: () => this.#history.keys })

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
 
-const MS = '2000'
+const MS = '1000'
 const SEEDS = '100'
 /** Seconds for which clients of seeds that nobody has run before work, in virtual time. */
-const NEW_SECONDS = '60'
+const NEW_SECONDS = '20'
 const REPEATED = [12, 11, 9, 8]
 
 const simulate = (...args: readonly string[]) =>

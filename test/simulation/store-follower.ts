@@ -21,7 +21,7 @@ export class StoreFollower {
   readonly #database: Database
   readonly #random: Random
   readonly #stop = new AbortController()
-  /** What was written below the prefix since it began, in the order of revisions. */
+  /** The writes below the prefix since it began, in the order of revisions. */
   readonly #written: { readonly key: string; readonly revision: Revision }[] = []
   readonly #first: Revision
   readonly #following: Promise<void>
