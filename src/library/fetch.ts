@@ -2,33 +2,44 @@
 import type { IncomingMessage } from 'node:http'
 import { request } from 'node:https'
 import { Readable } from 'node:stream'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import type { FetchInit } from '../public.d.ts'
 import type { Credentials } from '../server/running-server.ts'
 
 export type Fetch = (path: string, init?: FetchInit) => Promise<Response>
 
 /** Sends requests as the user of a certificate. Resolves with the Response of the global fetch, whatever its status. */
-export const fetchAs =
-  (url: string, credentials: () => Credentials): Fetch =>
-  (path, init) =>
-    send(new URL(path, url), credentials(), init)
+export function fetchAs(url: string, credentials: () => Credentials): Fetch {
+  const parsed = parsing()
+  return (path, init) => send(new URL(path, url), () => parsed(credentials()), init)
+}
 
 /** The same with a token, to a server that may have a path itself. */
-export const fetchWithToken =
-  (url: string, { ca, token }: { readonly ca: string; readonly token: string }): Fetch =>
-  (path, init = {}) =>
-    send(new URL(url + path), { ca }, { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } })
+export function fetchWithToken(url: string, { ca, token }: { readonly ca: string; readonly token: string }): Fetch {
+  const parsed = parsing()
+  return (path, init = {}) =>
+    send(new URL(url + path), () => parsed({ ca }), { ...init, headers: { authorization: `Bearer ${token}`, ...init.headers } })
+}
 
-function send(
-  url: URL,
-  credentials: Partial<Credentials>,
-  { method = 'GET', headers = {}, body, signal }: FetchInit = {},
-): Promise<Response> {
+type Parsed = Partial<Credentials> & { readonly secureContext: SecureContext }
+
+/** Parses certificates and keys once, as long as they are the same: Node would for each connection, which takes longer than the rest of it. */
+function parsing(): (credentials: Partial<Credentials>) => Parsed {
+  let last: Parsed | undefined
+  return ({ ca, cert, key }) => {
+    if (last && last.ca === ca && last.cert === cert && last.key === key) return last
+    const given = { ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) }
+    last = { ...given, secureContext: createSecureContext(given) }
+    return last
+  }
+}
+
+function send(url: URL, credentials: () => Parsed, { method = 'GET', headers = {}, body, signal }: FetchInit = {}): Promise<Response> {
   // Node sets Content-Length for some methods only.
   const typed =
     body === undefined ? headers : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)), ...headers }
   return new Promise((resolve, reject) => {
-    const options = { method, headers: typed, ...credentials, ...(signal && { signal }) }
+    const options = { method, headers: typed, ...credentials(), ...(signal && { signal }) }
     const sent = request(url, options, answer => resolve(responseOf(answer)))
     sent.on('error', reject)
     sent.end(body)

@@ -8,6 +8,8 @@ export type MaskOptions = {
 }
 
 const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/
+/** The characters of an address, perhaps with the length of a prefix or a zone: few texts have no other, and those are looked at closely. */
+const LIKE_ADDRESS = /^[\d.:a-fA-F]+([/%].*)?$/s
 const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g
 /** Counters and choices of the API. */
 const CHOSEN = new Set(['resourceVersion', 'generation', 'observedGeneration', 'nodePort', 'healthCheckNodePort', 'restartCount'])
@@ -23,6 +25,6 @@ export function masked(value: unknown, options: MaskOptions = {}): Json {
 
 function maskedText(text: string, { replace }: MaskOptions): string {
   if (TIME.test(text)) return '<time>'
-  if (isIP(text) !== 0 || isIP(text.split('/')[0]!) !== 0) return '<address>'
+  if (LIKE_ADDRESS.test(text) && (isIP(text) !== 0 || isIP(text.split('/')[0]!) !== 0)) return '<address>'
   return (replace ? replace(text) : text).replace(UID, '<uid>')
 }
