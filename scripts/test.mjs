@@ -36,7 +36,7 @@ const files = inOrder(all.filter(isWanted))
 if (files.length === 0) stop(`no test file has ${wanted.join(' or ')} in its path`)
 
 const steps = []
-await step('build', process.execPath, ['scripts/build.mjs', ...(wanted.length === 0 ? [] : ['--if-stale'])])
+await step('build', process.execPath, ['scripts/build.mjs', ...(wanted.length === 0 && !options.includes('--rest') ? [] : ['--if-stale'])])
 
 mkdirSync('.cache', { recursive: true })
 const folder = mkdtempSync(resolve('.cache/tests-'))
