@@ -65,6 +65,7 @@ export const LEFT_OUT = {
     'test/workloads/random.test.ts',
   ],
   'runs a controller again and again': ['test/explore/command.test.ts', 'test/explore/explore.test.ts'],
+  'watches every kind in every representation over every protocol': ['test/every-kind.test.ts'],
   'starts a server for each configuration': ['test/testing.test.ts', 'test/tracing.test.ts', 'test/workspaces.test.ts'],
   'fills or rewrites a whole store': ['test/security/store-quota.test.ts', 'test/storage-migration.test.ts'],
   'waits for an etcd, or for several servers on one store': [
