@@ -106,6 +106,7 @@ const ON = new Set([
   'MatchLabelKeysInPodTopologySpread',
   'MatchLabelKeysInPodTopologySpreadSelectorMerge',
   'PodDeletionCost',
+  'StrictIPCIDRValidation',
 ])
 
 test('features that are off stay usable where they are used', () => {
