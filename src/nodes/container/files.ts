@@ -162,7 +162,6 @@ type Made = {
   readonly path: string
   readonly mode: number
   readonly content: () => File['content']
-  /** The same where it need not be text. */
 }
 
 type Filled = Pick<Around, 'pod' | 'sources'>
