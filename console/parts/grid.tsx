@@ -219,16 +219,7 @@ function GridRow<T>({ row, at, isActive, template, toggle, onActive, ...props }:
     >
       {toggle && (
         <div class="grid-cell" role="gridcell">
-          <input
-            type="checkbox"
-            tabIndex={-1}
-            checked={isSelected}
-            aria-label="Select row"
-            onClick={event => {
-              event.preventDefault()
-              toggle(at, event.shiftKey)
-            }}
-          />
+          <input type="checkbox" tabIndex={-1} checked={isSelected} aria-label="Select row" onClick={event => toggle(at, event.shiftKey)} />
         </div>
       )}
       {columns.map(column => (
