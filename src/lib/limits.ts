@@ -125,8 +125,8 @@ export const LIMITS = {
   cachedTargetLength: 256,
   /** Characters of an audit id that a client sends. */
   auditIdLength: 64,
-  /** From connecting to the end of the TLS handshake. */
-  handshakeMs: 10 * SECOND,
+  /** From connecting to the end of the TLS handshake: a time in which the server runs (`handshakes.ts`). */
+  handshake: { ticks: 10, tickMs: SECOND },
   /** Intermediate certificates of peers that are read in a way that leaks their memory, about 10 KB each (`tls-peer.ts`). */
   unfreedCertificates: 2_000,
   /** Characters of a bearer token: it is parsed, hashed and compared before its user is known. */

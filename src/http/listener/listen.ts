@@ -20,11 +20,15 @@ import type { Peer, Request, Response } from '../message.ts'
 import { failureStack } from '../observability/failure-text.ts'
 import type { Log } from '../observability/log.ts'
 import { answerDirectly } from './direct.ts'
+import { Handshakes } from './handshakes.ts'
 import { hostProblem } from './host.ts'
 import { answerHttp1 } from './http1.ts'
 import { type NamedCertificate, NamedContexts } from './named-certificates.ts'
 import { ClientPools, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
+
+/** The longest time that a timer of Node takes. */
+const NEVER_MS = 2 ** 31 - 1
 
 /** The certificates that a server presents and trusts, in PEM. */
 export type TlsMaterial = {
@@ -83,8 +87,7 @@ export class Listener implements AsyncDisposable {
   #http2: Promise<Http2Server> | undefined
   readonly #serve: ListenOptions['serve']
   readonly #sockets = new Set<TLSSocket>()
-  /** Connections with an unfinished handshake. */
-  readonly #handshaking = new Set<Socket>()
+  readonly #handshakes = new Handshakes()
   readonly #http1Connections = new Map<object, Http1Connection>()
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
@@ -117,7 +120,8 @@ export class Listener implements AsyncDisposable {
       ALPNProtocols: ['h2', 'http/1.1'],
       requestCert: true,
       rejectUnauthorized: false,
-      handshakeTimeout: LIMITS.handshakeMs,
+      // Node counts by the clock, and would cut off clients whose bytes wait to be read.
+      handshakeTimeout: NEVER_MS,
     })
     this.#tls.maxConnections = LIMITS.connections
     this.#unread = tls
@@ -129,15 +133,15 @@ export class Listener implements AsyncDisposable {
     })
     this.#tls.on('connection', socket => {
       if (this.#isDown || this.#draining) return void socket.destroy()
-      this.#handshaking.add(socket)
+      this.#handshakes.begin(socket)
       socket.on('close', () => {
-        this.#handshaking.delete(socket)
+        this.#handshakes.end(socket)
         this.#lookIfEmpty()
       })
     })
     this.#tls.on('secureConnection', socket => {
       const plain = plainOf(socket)
-      if (plain) this.#handshaking.delete(plain)
+      if (plain) this.#handshakes.end(plain)
       this.#accept(socket)
     })
     this.#tls.on('tlsClientError', (error, socket) => {
@@ -243,7 +247,7 @@ export class Listener implements AsyncDisposable {
   async drain(graceMs: number): Promise<void> {
     this.#draining = true
     const closed = new Promise<void>(resolve => this.#acceptNoMore(resolve))
-    for (const socket of this.#handshaking) socket.destroy()
+    this.#handshakes.cutAll()
     for (const socket of this.#sockets) {
       if (socket.writableFinished) socket.destroy()
       else socket.once('finish', () => socket.destroy())
@@ -272,7 +276,7 @@ export class Listener implements AsyncDisposable {
   }
 
   #lookIfEmpty(): void {
-    if (this.#emptied && this.#sockets.size === 0 && this.#handshaking.size === 0) this.#emptied()
+    if (this.#emptied && this.#sockets.size === 0 && this.#handshakes.size === 0) this.#emptied()
   }
 
   #accept(socket: TLSSocket): void {
