@@ -12,10 +12,18 @@ import type { Annotate } from '../schema/request-context.ts'
 import type { User } from '../schema/user.ts'
 import { CREDENTIAL_ID } from './authenticator.ts'
 
-/** Looks up objects of the core group; the namespace is empty for cluster-scoped ones. */
-export type FindCore = (plural: string, namespace: string, name: string) => AnyObject | undefined
+/** The resources of objects that credentials are bound to. */
+export type BoundPlural =
+  | 'serviceaccounts'
+  | 'secrets'
+  | 'pods'
+  | 'nodes'
+  | 'validatingwebhookconfigurations'
+  | 'mutatingwebhookconfigurations'
+/** Looks up objects that credentials are bound to; the namespace is empty for cluster-scoped ones. */
+export type FindBound = (plural: BoundPlural, namespace: string, name: string) => AnyObject | undefined
 /** The time, and the objects at that time. */
-export type Moment = { readonly now: number; readonly find: FindCore }
+export type Moment = { readonly now: number; readonly find: FindBound }
 type Audited = { readonly annotate?: Annotate | undefined }
 
 /** The reason why a token is rejected; it never contains a secret part of the token. */
@@ -44,9 +52,11 @@ function checkTimes(claims: JsonObject, now: number): void {
 const NOT_A_DATE = 'go-jose/go-jose/jwt: expected number value to unmarshal NumericDate'
 
 /** Checks that the account and the bound objects of the token are still the same. Throws ClaimError. */
-export function checkBound(claims: JsonObject, { annotate, ...moment }: Moment & Audited): void {
+export function checkBound(claims: JsonObject, { annotate, mayBindWebhooks, ...moment }: Moment & Audited & WebhookTokens): void {
   checkTimes(claims, moment.now)
-  checkStillThere(boundTo(claims), moment)
+  const bound = boundTo(claims)
+  checkStillThere(bound, moment)
+  checkWebhooks(bound, { mayBindWebhooks, ...moment })
   if (annotate) noteStale(claims, moment.now, annotate)
 }
 
@@ -71,20 +81,18 @@ export type BoundAccount = {
 
 /** Checks that an account and the bound objects of a credential exist, with the same uids. Throws ClaimError. */
 export function checkStillThere({ namespace, account, secret, pod, node }: BoundAccount, { now, find }: Moment): void {
-  const isGone = ({ metadata }: AnyObject) =>
-    metadata.deletionTimestamp !== undefined && millisecondsAt(metadata.deletionTimestamp) < now - LEEWAY_MS
   const found = find('serviceaccounts', namespace, account.name)
   if (!found) throw new ClaimError(`serviceaccounts ${goQuote(account.name)} not found`)
   if (found.metadata.uid !== account.uid)
     throw new ClaimError(`service account UID (${found.metadata.uid}) does not match claim (${account.uid})`)
-  if (isGone(found)) throw new ClaimError(`service account ${namespace}/${account.name} has been deleted`)
+  if (isGone(found, now)) throw new ClaimError(`service account ${namespace}/${account.name} has been deleted`)
   const check = (kind: 'secret' | 'pod' | 'node', ref: Bound | undefined) => {
     if (!ref) return
-    const object = find(`${kind}s`, kind === 'node' ? '' : namespace, ref.name)
+    const object = find(`${kind}s` as const, kind === 'node' ? '' : namespace, ref.name)
     if (!object) throw new ClaimError(INVALIDATED)
     if (object.metadata.uid !== ref.uid)
       throw new ClaimError(`${kind} UID (${object.metadata.uid}) does not match service account ${kind} ref claim (${ref.uid})`)
-    if (isGone(object)) throw new ClaimError(INVALIDATED)
+    if (isGone(object, now)) throw new ClaimError(INVALIDATED)
   }
   check('secret', secret)
   check('pod', pod)
@@ -93,15 +101,46 @@ export function checkStillThere({ namespace, account, secret, pod, node }: Bound
 }
 const INVALIDATED = 'service account token has been invalidated'
 
+const isGone = ({ metadata }: AnyObject, now: number) =>
+  metadata.deletionTimestamp !== undefined && millisecondsAt(metadata.deletionTimestamp) < now - LEEWAY_MS
+
+/** Whether tokens may be bound to webhook configurations. */
+export type WebhookTokens = { readonly mayBindWebhooks: boolean }
+
+const WEBHOOK_CONFIGURATIONS = ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'] as const
+
+/** Checks the webhook configuration that a token is bound to, if it is to one. Throws ClaimError. */
+function checkWebhooks({ webhooks, apiGroups }: ReturnType<typeof boundTo>, { now, find, mayBindWebhooks }: Moment & WebhookTokens): void {
+  if (webhooks.length === 0) return
+  if (!mayBindWebhooks) throw new ClaimError('feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound')
+  if (apiGroups.length === 0) throw new ClaimError(`bound object was a webhook config, but "${API_GROUPS}" attestation is missing`)
+  for (const { kind, plural, ref } of webhooks) {
+    const object = find(plural, '', ref.name)
+    if (!object) throw new ClaimError(INVALIDATED)
+    // The word validating is said of both kinds, as in Kubernetes.
+    if (object.metadata.uid !== ref.uid)
+      throw new ClaimError(`${kind} UID (${object.metadata.uid}) does not match service account validating ref claim (${ref.uid})`)
+    if (isGone(object, now)) throw new ClaimError(INVALIDATED)
+  }
+}
+const API_GROUPS = 'admissionReviewAPIGroups'
+
 /** The user of a token with these claims. */
 export function accountOf(claims: JsonObject): User {
-  const { namespace, account, pod, node } = boundTo(claims)
+  const { namespace, account, pod, node, webhooks, apiGroups } = boundTo(claims)
   const jti = text(claims['jti'])
   const extra: Record<string, readonly string[]> = {
     ...(pod && podExtra(pod)),
     ...(jti && { [CREDENTIAL_ID]: [`JTI=${jti}`] }),
     ...(node?.name && { [`${EXTRA}node-name`]: [node.name], ...(node.uid && { [`${EXTRA}node-uid`]: [node.uid] }) }),
   }
+  for (const { kind, ref } of webhooks) {
+    if (ref.name === '' || ref.uid === '') continue
+    extra[`${EXTRA}${kind.toLowerCase()}-name`] = [ref.name]
+    extra[`${EXTRA}${kind.toLowerCase()}-uid`] = [ref.uid]
+  }
+  // Attestations of a token that is bound to nothing mean nothing.
+  if (webhooks.length > 0 && apiGroups.length > 0) extra[`attestation.${EXTRA}${API_GROUPS}`] = apiGroups
   return {
     name: accountUser({ namespace, name: account.name }),
     uid: account.uid,
@@ -128,8 +167,16 @@ function boundTo(claims: JsonObject) {
     secret: ref('secret'),
     pod: ref('pod'),
     node: ref('node'),
+    webhooks: WEBHOOK_CONFIGURATIONS.flatMap(kind => {
+      const name = kind.toLowerCase() as Lowercase<typeof kind>
+      const found = ref(name)
+      return found ? [{ kind, plural: `${name}s` as const, ref: found }] : []
+    }),
+    apiGroups: textsOf(isObject(bound['attestations']) ? bound['attestations'][API_GROUPS] : undefined),
   }
 }
+
+const textsOf = (value: unknown): string[] => (Array.isArray(value) ? value.filter(each => typeof each === 'string') : [])
 
 const text = (value: unknown) => (typeof value === 'string' ? value : '')
 

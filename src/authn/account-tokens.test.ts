@@ -15,7 +15,7 @@ const key = signingKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privat
 const otherKey = signingKey(generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey)
 
 /** A bench with one account, and a clock that can be set. */
-function bench() {
+function bench({ mayBindWebhooks = true } = {}) {
   const objects = new Map<string, AnyObject>()
   const put = (plural: string, namespace: string, name: string, more: object = {}) =>
     objects.set(`${plural}/${namespace}/${name}`, {
@@ -34,6 +34,7 @@ function bench() {
     find: (plural, namespace, name) => objects.get(`${plural}/${namespace}/${name}`),
     now: () => state.now * 1000,
     newId: () => `id-${++ids}`,
+    mayBindWebhooks,
     onLegacyUse: ({ metadata }) => state.used.push(metadata.name!),
   })
   put('serviceaccounts', 'ns', 'a')
@@ -142,6 +143,40 @@ test('a token becomes invalid with its account, pod, secret or node, also when i
   assert.equal(await ask(token), 'service account UID (another) does not match claim (a-uid)')
   objects.clear()
   assert.equal(await ask(token), 'serviceaccounts "a" not found')
+})
+
+test('a token for a webhook names its configuration and API group, and becomes invalid with the configuration', async () => {
+  const attestations = { admissionReviewAPIGroups: ['apps'] }
+  for (const kind of ['ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration']) {
+    const claim = kind.toLowerCase()
+    const { issue, ask, put, objects, state } = bench()
+    put(`${claim}s`, '', 'x')
+    const bound = { [claim]: { name: 'x', uid: 'x-uid' } }
+    const token = await issue({ ...bound, attestations })
+    assert.deepEqual(((await ask(token)) as { extra: unknown }).extra, {
+      'authentication.kubernetes.io/credential-id': ['JTI=id-1'],
+      [`authentication.kubernetes.io/${claim}-name`]: ['x'],
+      [`authentication.kubernetes.io/${claim}-uid`]: ['x-uid'],
+      'attestation.authentication.kubernetes.io/admissionReviewAPIGroups': ['apps'],
+    })
+    assert.equal(await ask(await issue(bound)), 'bound object was a webhook config, but "admissionReviewAPIGroups" attestation is missing')
+    put(`${claim}s`, '', 'x', { metadata: { uid: 'another' } })
+    assert.equal(await ask(token), `${kind} UID (another) does not match service account validating ref claim (x-uid)`)
+    put(`${claim}s`, '', 'x', { metadata: { deletionTimestamp: new Date(NOW * 1000).toISOString() } })
+    assert.equal(typeof (await ask(token)), 'object')
+    state.now = NOW + 61
+    assert.equal(await ask(token), 'service account token has been invalidated')
+    objects.delete(`${claim}s//x`)
+    assert.equal(await ask(token), 'service account token has been invalidated')
+  }
+  const { issue, ask, put } = bench({ mayBindWebhooks: false })
+  put('mutatingwebhookconfigurations', '', 'x')
+  assert.equal(
+    await ask(await issue({ mutatingwebhookconfiguration: { name: 'x', uid: 'x-uid' }, attestations })),
+    'feature gate "APIServerWebhookAuthenticationToken" is disabled, but token is webhook bound',
+  )
+  const unbound = (await ask(await issue({ attestations }))) as { extra: unknown }
+  assert.deepEqual(unbound.extra, { 'authentication.kubernetes.io/credential-id': ['JTI=id-2'] }, 'attestations alone mean nothing')
 })
 
 test('a token is valid for its audiences only', async () => {

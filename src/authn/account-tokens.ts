@@ -12,7 +12,7 @@ import {
   ClaimError,
   checkBound,
   checkLegacy,
-  type FindCore,
+  type FindBound,
   LEGACY_ISSUER,
   legacyAccountOf,
   legacyClaims,
@@ -30,9 +30,11 @@ export type AccountTokensParts = {
   readonly keys: AcceptedKeys
   /** The audiences of the server itself. */
   readonly audiences: readonly string[]
-  readonly find: FindCore
+  readonly find: FindBound
   readonly now: () => number
   readonly newId: () => string
+  /** Whether tokens may be bound to webhook configurations. */
+  readonly mayBindWebhooks: boolean
   /** Called with the Secret of a legacy token, at every use. */
   readonly onLegacyUse?: (secret: AnyObject) => void
 }
@@ -100,10 +102,10 @@ export class AccountTokens implements TokenAuthenticator {
   }
 
   #readClaims(token: string, claims: JsonObject): Verified {
-    const { audiences, find, now, onLegacyUse } = this.#parts
+    const { audiences, find, now, mayBindWebhooks, onLegacyUse } = this.#parts
     const isLegacy = claims['iss'] === LEGACY_ISSUER && claims['kubernetes.io'] === undefined
     if (!isLegacy) {
-      const check: Verified['check'] = ({ annotate }) => checkBound(claims, { now: now(), find, annotate })
+      const check: Verified['check'] = ({ annotate }) => checkBound(claims, { now: now(), find, annotate, mayBindWebhooks })
       return { user: accountOf(claims), audiences: audiencesOf(claims, audiences), check }
     }
     const legacy = legacyClaims(claims)

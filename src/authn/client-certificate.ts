@@ -3,12 +3,12 @@ import { goPrint } from '../lib/go-text.ts'
 import { podOfUnits } from '../lib/pod-unit.ts'
 import { readAccountUser } from '../lib/service-account-name.ts'
 import type { User } from '../schema/user.ts'
-import { ClaimError, checkStillThere, type FindCore, podExtra } from './account-claims.ts'
+import { ClaimError, checkStillThere, type FindBound, podExtra } from './account-claims.ts'
 import { type Authentication, type Authenticator, type ClientCertificate, CREDENTIAL_ID, type Credentials } from './authenticator.ts'
 
 export type CertificateParts = {
   readonly now: () => number
-  readonly find: FindCore
+  readonly find: FindBound
   /** Whether the UID of a user is taken from the certificate; by default it is. */
   readonly hasUids?: boolean
   /** Called with the remaining validity of a request's certificate, in milliseconds. */

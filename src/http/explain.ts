@@ -1,7 +1,8 @@
 /** Explains admission to users who send `Keelson-Explain: admission` and may, and to the log when it wants all details. */
-import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
 import { whenDone } from '../lib/maybe-promise.ts'
 import { Explanation } from '../schema/explanation.ts'
+import { forbidden } from '../schema/forbidden.ts'
 import type { Exchange, Handler } from './exchange.ts'
 import { header } from './message.ts'
 import type { Log } from './observability/log.ts'

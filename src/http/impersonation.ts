@@ -1,6 +1,6 @@
 /** Impersonation: the user in the headers, and whether the requestor may act as that user. */
 
-import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import { goQuote } from '../lib/go-text.ts'
 import { linesOf, unescapeKey } from '../lib/header-lines.ts'
@@ -9,6 +9,7 @@ import { LIMITS } from '../lib/limits.ts'
 import { isDNS1123Subdomain, isDomainPrefixedPath } from '../lib/names.ts'
 import { accountGroups, readAccountUser } from '../lib/service-account-name.ts'
 import type { Attributes } from '../schema/access.ts'
+import { forbidden } from '../schema/forbidden.ts'
 import { badRequest, StatusError } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
 import type { Request } from './message.ts'

@@ -5,9 +5,10 @@
  * `/keelson/v1/watches`: the watches and connections that are open. All show what everybody does, so each requires a permission of its
  * own, to `get` this nonResourceURL.
  */
-import { type Authorizer, forbidden } from '../authz/authorizer.ts'
+import type { Authorizer } from '../authz/authorizer.ts'
 import { startTimer, stopTimer, type Timer } from '../lib/environment.ts'
 import { LIMITS } from '../lib/limits.ts'
+import { forbidden } from '../schema/forbidden.ts'
 import { badRequest, methodNotAllowed, StatusError } from '../schema/status-error.ts'
 import type { EndpointRule } from './endpoints.ts'
 import { bytesResponse, type Outlet, type Request } from './message.ts'

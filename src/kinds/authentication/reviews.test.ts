@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { openBench } from '../../../test/kits/registry.ts'
-import type { Access, TokenClaims } from '../../schema/access.ts'
+import type { Access, Attributes, TokenClaims } from '../../schema/access.ts'
 import { Node } from '../core/node.ts'
 import { Pod } from '../core/pod/pod.ts'
 import { Secret } from '../core/secret.ts'
@@ -66,8 +66,13 @@ test('without an authenticator, reviews are rejected', async t => {
 /** A registry with one account, and a record of the signed tokens. */
 async function openAccounts(gates = ['TokenRequestServiceAccountUIDValidation']) {
   const signed: TokenClaims[] = []
+  const asked: Attributes[] = []
   const access: Partial<Access> = {
     audiences: ['api'],
+    authorize(_, attributes) {
+      asked.push(attributes)
+      return attributes.resource?.name === 'forbidden' ? { verdict: 'no-opinion', reason: 'no role' } : { verdict: 'allow' }
+    },
     async issueToken(claims) {
       signed.push(claims)
       return 'signed'
@@ -81,7 +86,7 @@ async function openAccounts(gates = ['TokenRequestServiceAccountUIDValidation'])
     const { code, body, warnings } = await bench.send('POST serviceaccounts/a/token', { metadata, spec })
     return { code, body, warnings, failure: code === 201 ? '' : `${code} ${body.message}` }
   }
-  return { bench, account, ask, signed, stored }
+  return { bench, account, ask, asked, signed, stored }
 }
 
 test('a requested token is by default for the server and one hour', async t => {
@@ -191,4 +196,120 @@ test('a token with the lifetime that kubelets request warns after an hour and ex
   assert.equal(signed.at(-1)!.seconds, 3607)
   await ask({ expirationSeconds: 3607 })
   assert.equal(signed.at(-1)!.seconds, 3607)
+})
+
+const webhookRef = (kind: string, more: object = {}) => ({ apiVersion: 'admissionregistration.k8s.io/v1', kind, name: 'w', ...more })
+const attested = (...groups: readonly string[]) => ({ attestations: { admissionReviewAPIGroups: groups } })
+const WEBHOOK_GATES = ['APIServerWebhookAuthenticationToken']
+const CONFIGURATION = {
+  metadata: { name: 'w', uid: 'w1' },
+  webhooks: [
+    { clientConfig: { service: { namespace: 'ns', name: 's', path: 'p' } }, rules: [{ apiGroups: ['x.example.com'] }] },
+    { clientConfig: { service: { namespace: 'ns', name: 't', port: 8443 } }, rules: [{ apiGroups: ['apps', 'batch'] }] },
+    { clientConfig: { url: 'https://u.example.com/u' }, rules: [{ apiGroups: ['*'] }] },
+    { clientConfig: { url: 'https://none.example.com' } },
+  ],
+}
+
+test('a token for a webhook is short, and attests the API group that a webhook of that audience is asked about', async t => {
+  const { bench, account, ask, asked, signed, stored } = await openAccounts(WEBHOOK_GATES)
+  t.after(() => bench.close())
+  stored.set('validatingwebhookconfigurations//w', CONFIGURATION)
+  stored.set('mutatingwebhookconfigurations//w', { ...CONFIGURATION, metadata: { name: 'w', uid: 'w2' } })
+  const outcome = async (audience: string, group: string, more: object = {}) => {
+    const boundObjectRef = webhookRef('ValidatingWebhookConfiguration')
+    const { failure, body } = await ask({ boundObjectRef, audiences: [audience], ...attested(group), ...more })
+    return failure || body.spec.expirationSeconds
+  }
+  const denied = '403 serviceaccounts/token "a" is forbidden: token request denied'
+  assert.equal(await outcome('https://s.ns.svc:443/p', 'x.example.com', { expirationSeconds: 7200 }), 600)
+  const { uid } = account.metadata
+  assert.deepEqual(
+    [signed.at(-1)!.seconds, signed.at(-1)!.bound],
+    [
+      600,
+      {
+        namespace: 'default',
+        serviceaccount: { name: 'a', uid },
+        validatingwebhookconfiguration: { name: 'w', uid: 'w1' },
+        attestations: { admissionReviewAPIGroups: ['x.example.com'] },
+      },
+    ],
+  )
+  assert.deepEqual(
+    [asked.length, asked[0]!.verb, asked[0]!.resource],
+    [
+      1,
+      'attest',
+      {
+        group: 'authentication.k8s.io',
+        version: '*',
+        plural: 'admissionReviewAPIGroups',
+        subresource: '',
+        namespace: '',
+        name: 'x.example.com',
+      },
+    ],
+  )
+  assert.equal(await outcome('https://t.ns.svc:8443/', 'batch'), 600)
+  assert.equal(await outcome('https://u.example.com/u', 'any.example.com'), 600)
+  assert.equal(await outcome('anything', '*'), 600)
+  assert.equal(await outcome('https://s.ns.svc:443/p', 'apps'), denied, 'another webhook is asked about that group')
+  assert.equal(await outcome('https://s.ns.svc/p', 'x.example.com'), denied, 'the port is part of the audience')
+  assert.equal(await outcome('https://none.example.com', 'x.example.com'), denied, 'a webhook without rules is never asked')
+  assert.equal(await outcome('anything', '*', { boundObjectRef: webhookRef('ValidatingWebhookConfiguration', { name: 'x' }) }), denied)
+  assert.equal(await outcome('anything', '*', { boundObjectRef: webhookRef('MutatingWebhookConfiguration', { uid: 'w2' }) }), 600)
+  assert.deepEqual((signed.at(-1)!.bound as Record<string, unknown>)['mutatingwebhookconfiguration'], { name: 'w', uid: 'w2' })
+  assert.match(
+    await outcome('anything', '*', { boundObjectRef: webhookRef('MutatingWebhookConfiguration', { uid: 'w1' }) }),
+    /^409 Operation cannot be fulfilled on MutatingWebhookConfiguration.admissionregistration.k8s.io "w": the UID in the bound object/,
+  )
+  assert.equal(await outcome('api', '*'), '400 api server audiences are invalid for webhook token requests')
+  assert.equal(
+    await outcome('https://u.example.com/u', 'forbidden'),
+    '403 admissionReviewAPIGroups.authentication.k8s.io "forbidden" is forbidden: User "system:serviceaccount:default:a" ' +
+      'cannot attest resource "admissionReviewAPIGroups" in API group "authentication.k8s.io" at the cluster scope: no role',
+  )
+  stored.set('validatingwebhookconfigurations//w', {
+    ...CONFIGURATION,
+    metadata: { ...CONFIGURATION.metadata, deletionTimestamp: '2026-07-01T11:59:59Z' },
+  })
+  assert.equal(await outcome('anything', '*'), denied, 'the configuration is being deleted')
+})
+
+test('a token for a webhook needs the gate, one audience and one API group', async t => {
+  const { bench, ask } = await openAccounts(WEBHOOK_GATES)
+  const without = await openAccounts([])
+  t.after(() => Promise.all([bench.close(), without.bench.close()]))
+  const boundObjectRef = webhookRef('ValidatingWebhookConfiguration')
+  const about = '422 TokenRequest.authentication.k8s.io "" is invalid: spec.'
+  const failureOf = async (spec: object) => (await ask({ boundObjectRef, audiences: ['x'], ...spec })).failure.replace(about, '')
+  assert.equal(
+    await failureOf({}),
+    'attestations: Invalid value: null: webhook bound requests require exactly one admissionReviewAPIGroups attestation',
+  )
+  assert.equal(
+    await failureOf({ attestations: { a: ['b'], c: ['d'] } }),
+    'attestations: Invalid value: {"a":["b"],"c":["d"]}: webhook bound requests require exactly one admissionReviewAPIGroups attestation',
+  )
+  assert.equal(
+    await failureOf({ attestations: { a: ['b'] } }),
+    'attestations[a]: Unsupported value: "a": supported values: "admissionReviewAPIGroups"',
+  )
+  const groups = 'attestations[admissionReviewAPIGroups]'
+  assert.equal(await failureOf(attested()), `${groups}: Invalid value: []: must specify a single value`)
+  assert.equal(await failureOf(attested('a', 'b')), `${groups}: Invalid value: ["a","b"]: must specify a single value`)
+  assert.equal(await failureOf(attested('')), `${groups}[0]: Invalid value: "": may not be an empty string`)
+  assert.match(
+    await failureOf(attested('A_')),
+    /\[0\]: Invalid value: "A_": must specify a valid API Group: a lowercase RFC 1123 subdomain/,
+  )
+  assert.equal(
+    await failureOf({ audiences: ['a', 'b'], ...attested('a') }),
+    'audiences: Invalid value: ["a","b"]: must be length 1 when bound to a webhook config',
+  )
+  assert.equal(
+    (await without.ask({ boundObjectRef, audiences: ['x'], ...attested('*') })).failure,
+    '400 cannot bind token to object of type admissionregistration.k8s.io/v1, Kind=ValidatingWebhookConfiguration (feature gate APIServerWebhookAuthenticationToken is disabled)',
+  )
 })

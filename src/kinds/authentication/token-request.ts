@@ -1,16 +1,17 @@
-/** TokenRequest requests a token of a service account, which may be bound to a pod, a secret or a node. */
+/** TokenRequest requests a token of a service account, which may be bound to a pod, a secret, a node or a webhook configuration. */
 import { goQuote } from '../../lib/go-text.ts'
 import { accountUser } from '../../lib/service-account-name.ts'
 import { formatTime, timestampOf } from '../../lib/time.ts'
 import type { AnyObject, Envelope } from '../../schema/object-meta.ts'
 import { type FieldError, invalid, type Ref, refTo } from '../../schema/refs.ts'
 import type { ReviewContext } from '../../schema/request-context.ts'
-import { badRequest, conflict, invalidObject, notFound, notImplemented } from '../../schema/status-error.ts'
+import { badRequest, conflict, invalidObject, notFound } from '../../schema/status-error.ts'
 import type { CreateSubresource, Reviewed } from '../../schema/subresources.ts'
 import { atomic, int64, mapOf, message, type Static, string, time } from '../../schema/types.ts'
+import { validateAttestations, WEBHOOK_TOKEN_SECONDS, webhookKind, webhookOfToken } from './webhook-token.ts'
 
 const BoundObjectReference = message('BoundObjectReference', {
-  kind: [1, string, 'Pod, Secret or Node.'],
+  kind: [1, string, 'Pod, Secret, Node, ValidatingWebhookConfiguration or MutatingWebhookConfiguration.'],
   apiVersion: [2, string, 'The version of that kind.'],
   name: [3, string, 'The name of the object.'],
   uid: [4, string, 'The uid of the object, if it must be just that one.'],
@@ -70,18 +71,17 @@ function completeRequest(account: AnyObject, request: Request, { access, now, ga
   metadata.uid ||= uid
   metadata.creationTimestamp = timestampOf(now)
   request.status = { token: '', expirationTimestamp: null as never }
-  const errors = [...validateTokenRequest(request, at)]
+  const errors = [...validateTokenRequest(request, at, groupDomain)]
   if (errors.length > 0) throw invalidObject(subject, '', errors)
 }
 
 const uidMismatch = (sent: string, uid: string) =>
   `the UID in the token request (${sent}) does not match the UID of the service account (${uid})`
 
-function* validateTokenRequest({ spec }: Request, at: Ref<Request>): Iterable<FieldError> {
+function* validateTokenRequest({ spec }: Request, at: Ref<Request>, groupDomain: string): Iterable<FieldError> {
   const { expirationSeconds, audiences, attestations = {}, boundObjectRef } = spec
-  const isForWebhook = boundObjectRef && isWebhook(boundObjectRef)
-  const count = Object.keys(attestations).length
-  if (!isForWebhook && count > 0) {
+  const isForWebhook = boundObjectRef && webhookKind(boundObjectRef, groupDomain) !== undefined
+  if (!isForWebhook && Object.keys(attestations).length > 0) {
     yield invalid(at.spec.attestations, 'attestations may only be specified with a webhook bound object reference')
     return
   }
@@ -89,11 +89,8 @@ function* validateTokenRequest({ spec }: Request, at: Ref<Request>): Iterable<Fi
   if (expirationSeconds > MAX_SECONDS) yield invalid(at.spec.expirationSeconds, 'may not specify a duration larger than 2^32 seconds')
   if (!isForWebhook) return
   if (audiences?.length !== 1) yield invalid(at.spec.audiences, 'must be length 1 when bound to a webhook config')
-  if (count !== 1) yield invalid(at.spec.attestations, 'webhook bound requests require exactly one admissionReviewAPIGroups attestation')
+  yield* validateAttestations(attestations, at.spec.attestations)
 }
-
-const isWebhook = ({ apiVersion = '', kind = '' }: BoundObjectReference) =>
-  /^admissionregistration\.[^/]+\/v1$/.test(apiVersion) && /^(Validating|Mutating)WebhookConfiguration$/.test(kind)
 
 async function answerRequest(account: AnyObject, request: Request, ctx: ReviewContext): Promise<Reviewed<Request>> {
   const { access, now } = ctx
@@ -101,8 +98,8 @@ async function answerRequest(account: AnyObject, request: Request, ctx: ReviewCo
   const { spec, metadata } = request
   const audiences = spec.audiences ?? []
   const { mostSeconds, isExtended: mayExtend } = access.tokenLifetime ?? { mostSeconds: undefined, isExtended: true }
-  const asked = Number(spec.expirationSeconds)
-  const bound = spec.boundObjectRef ? boundClaims(account, spec.boundObjectRef, ctx) : {}
+  const bound = spec.boundObjectRef ? await boundClaims(account, spec, ctx) : {}
+  const asked = bound.attestations ? Math.min(Number(spec.expirationSeconds), WEBHOOK_TOKEN_SECONDS) : Number(spec.expirationSeconds)
   const seconds = mostSeconds === undefined ? asked : Math.min(asked, mostSeconds)
   spec.expirationSeconds = seconds
   const isOwn = audiences.every(audience => access.audiences.includes(audience))
@@ -137,10 +134,20 @@ function tokenId(token: string): string {
 }
 
 type Claimed = { readonly name: string; readonly uid?: string }
-type BoundClaims = { readonly pod?: Claimed; readonly secret?: Claimed; readonly node?: Claimed }
+type BoundClaims = {
+  readonly pod?: Claimed
+  readonly secret?: Claimed
+  readonly node?: Claimed
+  readonly validatingwebhookconfiguration?: Claimed
+  readonly mutatingwebhookconfiguration?: Claimed
+  /** Claims that the server attests to the webhook of the token. */
+  readonly attestations?: TokenRequest['spec']['attestations']
+}
 
 /** The claims about the bound object, which has to exist. */
-function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, gate }: ReviewContext): BoundClaims {
+async function boundClaims(account: AnyObject, spec: TokenRequest['spec'], ctx: ReviewContext): Promise<BoundClaims> {
+  const { access, gate, groupDomain } = ctx
+  const ref: BoundObjectReference = spec.boundObjectRef!
   const { kind = '', apiVersion = '', name = '' } = ref
   const [group = '', version = ''] = apiVersion.split('/').length === 2 ? apiVersion.split('/') : ['', apiVersion]
   const type = `${group}/${version}, Kind=${kind}`
@@ -155,7 +162,7 @@ function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, ga
   const same = (found: AnyObject) => {
     if (ref.uid && found.metadata.uid !== ref.uid)
       throw conflict(
-        { group: '', plural: kind, kind },
+        { group, plural: kind, kind },
         name,
         `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`,
       )
@@ -172,10 +179,13 @@ function boundClaims(account: AnyObject, ref: BoundObjectReference, { access, ga
     const node = nodeName === '' ? undefined : (find('nodes', '', nodeName) ?? { metadata: { name: nodeName } })
     return { pod: same(pod), ...(node && { node: claimed(node) }) }
   }
-  if (!isWebhook(ref)) throw badRequest(`cannot bind token to object of type ${type}`)
+  const webhook = webhookKind(ref, groupDomain)
+  if (!webhook) throw badRequest(`cannot bind token to object of type ${type}`)
   if (!gate('APIServerWebhookAuthenticationToken'))
     throw badRequest(`cannot bind token to object of type ${type} (feature gate APIServerWebhookAuthenticationToken is disabled)`)
-  throw notImplemented('tokens bound to webhook configurations are not supported')
+  const { audiences, attestations = {} } = spec
+  const found = await webhookOfToken({ account, kind: webhook, name, audiences: audiences ?? [], attestations }, ctx)
+  return { [webhook.claim]: same(found), attestations }
 }
 
 const claimed = ({ metadata: { name = '', uid } }: Pick<AnyObject, 'metadata'>): Claimed => ({ name, ...(uid && { uid }) })

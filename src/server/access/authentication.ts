@@ -1,7 +1,7 @@
 /** Authentication: every configured authenticator, and the tokens that this server signs itself. */
 import { createPrivateKey } from 'node:crypto'
 import type { Reader } from '../../admission/reader.ts'
-import type { FindCore } from '../../authn/account-claims.ts'
+import type { FindBound } from '../../authn/account-claims.ts'
 import { AccountTokens, type AccountTokensParts } from '../../authn/account-tokens.ts'
 import { Authenticators, authenticatedUser } from '../../authn/authenticator.ts'
 import { CertificateAuthenticator } from '../../authn/client-certificate.ts'
@@ -62,8 +62,22 @@ export async function openAuthentication(config: Config, parts: AuthenticationPa
   const issuers = config.serviceAccountIssuers.length === 0 ? [DEFAULT_ISSUER] : config.serviceAccountIssuers
   const audiences = config.apiAudiences.length === 0 ? [issuers[0]!] : config.apiAudiences
   const { sign, verification, keys, mostSeconds, saved } = await tokenKeys(config, parts)
-  const find: FindCore = (plural, namespace, name) => reader.get({ group: '', version: 'v1', plural }, name, namespace)
-  const accounts = new AccountTokens({ issuers, sign, keys: verification, audiences, find, now, newId: newUuid, onLegacyUse })
+  const webhookGroup = `admissionregistration.${config.groupDomain}`
+  const find: FindBound = (plural, namespace, name) => {
+    const group = plural.endsWith('webhookconfigurations') ? webhookGroup : ''
+    return reader.get({ group, version: 'v1', plural }, name, namespace)
+  }
+  const accounts = new AccountTokens({
+    issuers,
+    sign,
+    keys: verification,
+    audiences,
+    find,
+    now,
+    newId: newUuid,
+    mayBindWebhooks: gate('APIServerWebhookAuthenticationToken'),
+    onLegacyUse,
+  })
   const configured = await configuredIssuers(config, parts, { audiences, ownIssuers: issuers })
   const tokens = new TokenChain(await tokenAuthenticators(config, parts, { accounts, audiences, configured: configured?.tokens }))
   const chain = [

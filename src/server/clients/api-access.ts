@@ -1,6 +1,6 @@
 /** Requests of controllers by path: authorized as any other, then answered by the registry or the server of an APIService. */
 import type { Registration, Registrations } from '../../aggregation/registrations.ts'
-import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
+import type { Authorizer } from '../../authz/authorizer.ts'
 import type { ApiAccess, ApiRequest, DiscoveredResource } from '../../client/api-access.ts'
 import type { Identity } from '../../client/identity.ts'
 import { parseJson, stringifyJson } from '../../codec/json.ts'
@@ -13,6 +13,7 @@ import type { Registry, Result } from '../../registry/api.ts'
 import { byPreference, type Catalog } from '../../registry/catalog.ts'
 import type { Attributes } from '../../schema/access.ts'
 import { Budget } from '../../schema/budget.ts'
+import { forbidden } from '../../schema/forbidden.ts'
 import { badRequest, StatusError } from '../../schema/status-error.ts'
 import { failureOf } from '../../transport/webhook-transport.ts'
 

@@ -1,6 +1,6 @@
 /** The backend of the server's own components: reads from the caches, writes through the registry, each write authorized. */
 
-import { type Authorizer, forbidden } from '../../authz/authorizer.ts'
+import type { Authorizer } from '../../authz/authorizer.ts'
 import type { CachedRevision } from '../../cache/cached-revision.ts'
 import type { Caches } from '../../cache/caches.ts'
 import type { Selection, Term } from '../../cache/selection.ts'
@@ -14,6 +14,7 @@ import type { Registry } from '../../registry/api.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Decision } from '../../schema/access.ts'
 import { Budget } from '../../schema/budget.ts'
+import { forbidden } from '../../schema/forbidden.ts'
 import { keyOf, type Resource } from '../../schema/resource.ts'
 import { matchesLabelTerms } from '../../schema/selectors.ts'
 import { unavailable } from '../../schema/status-error.ts'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { forbidden } from './authorizer.ts'
+import { forbidden } from './forbidden.ts'
 
 const resource = { group: 'apps', version: 'v1', plural: 'daemonsets', subresource: '', namespace: 'ns', name: '' }
 
