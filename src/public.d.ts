@@ -617,7 +617,7 @@ export interface FetchInit {
 export interface StartOptions extends ServerOptions {
   /** Manifests to apply at the start: objects, files and folders. They belong to the state that `reset` restores. */
   readonly apply?: readonly (string | object)[]
-  /** Whether the server keeps the process alive until it is closed. Default: false with the store `memory`, which nobody else needs. */
+  /** Whether the server keeps the process alive until it is closed. Default: false with the store `memory`, else true. */
   readonly keepAlive?: boolean
 }
 
@@ -632,12 +632,16 @@ export interface ServerOptions {
   readonly etcdServers?: readonly string[]
   /** PEM file of the CA that verifies the certificates of etcd. Default: those of Node. */
   readonly etcdCafile?: string | undefined
-  /** PEM files of the client certificate for etcd, and of its key. */
+  /** PEM file of the client certificate for etcd. */
   readonly etcdCertfile?: string | undefined
+  /** PEM file of the key of `etcdCertfile`. */
   readonly etcdKeyfile?: string | undefined
   /** Prefix of all keys in etcd. Default: `/registry`. */
   readonly etcdPrefix?: string
-  /** Path of an EncryptionConfiguration file: how resources are encrypted in the store. Without it Secrets in `dataDir` are encrypted with a key of its folder `pki`. */
+  /**
+   * File with an EncryptionConfiguration of `apiserver.config.k8s.io`: how records are encrypted at rest. Default: Secrets with a key of the
+   * data directory.
+   */
   readonly encryptionProviderConfig?: string | undefined
   /** Read `encryptionProviderConfig` again when it changes. Default: false. */
   readonly encryptionProviderConfigAutomaticReload?: boolean
@@ -705,7 +709,7 @@ export interface ServerOptions {
   readonly tlsMinVersion?: string
   /** Certificates for certain names of the server, each as `CERT,KEY` or `CERT,KEY:NAME,NAME`: PEM files, and the names they are for. */
   readonly tlsSniCertKeys?: readonly string[]
-  /** Regular expressions of the origins whose pages may use the API in a browser, such as `^https://example\\.com$`. Default: none. */
+  /** Regular expressions of the origins whose pages may use the API in a browser, such as `^https://example\.com$`. Default: none. */
   readonly corsAllowedOrigins?: readonly string[]
   /** Domain of API groups and well-known names. Default: k8s.io. */
   readonly groupDomain?: string
@@ -735,17 +739,17 @@ export interface ServerOptions {
   readonly nodes?: number
   /** Capacity of each simulated node, in addition to `{ cpu: '16', memory: '64Gi', 'ephemeral-storage': '200Gi', pods: '110' }` or instead. */
   readonly nodeCapacity?: Readonly<Record<string, string>>
-  /** How often HorizontalPodAutoscalers are evaluated, in milliseconds. */
+  /** How often HorizontalPodAutoscalers are evaluated, in milliseconds. Default: 15,000. */
   readonly horizontalPodAutoscalerSyncMs?: number
-  /** How long fewer replicas must have been recommended before a workload is scaled down, in milliseconds. */
+  /** How long fewer replicas must have been recommended before a workload is scaled down, in milliseconds. Default: 300,000. */
   readonly horizontalPodAutoscalerDownscaleStabilizationMs?: number
-  /** Time after the start of a pod in which its CPU usage may be ignored, in milliseconds. */
+  /** Time after the start of a pod in which its CPU usage may be ignored, in milliseconds. Default: 300,000. */
   readonly horizontalPodAutoscalerCpuInitializationMs?: number
-  /** Time after the start of a pod in which changes of readiness count as the initial readiness, in milliseconds. */
+  /** Time after the start of a pod in which changes of readiness count as the initial readiness, in milliseconds. Default: 30,000. */
   readonly horizontalPodAutoscalerInitialReadinessMs?: number
-  /** Relative difference from the target that causes no scaling, unless the autoscaler has a tolerance of its own. */
+  /** Relative difference from the target that causes no scaling, unless the autoscaler has a tolerance of its own. Default: 0.1. */
   readonly horizontalPodAutoscalerTolerance?: number
-  /** How many HorizontalPodAutoscalers are evaluated concurrently. */
+  /** How many HorizontalPodAutoscalers are evaluated concurrently. Default: 5. */
   readonly concurrentHorizontalPodAutoscalerSyncs?: number
   /** Devices of each simulated node, by driver, such as `gpu.example.com=8,model=A100,capacity.memory=80Gi`. Default: none. */
   readonly nodeDevices?: readonly string[]
@@ -797,7 +801,7 @@ export interface ServerOptions {
   readonly clusterSigningLegacyUnknownCertFile?: string | undefined
   /** PEM file of its key. */
   readonly clusterSigningLegacyUnknownKeyFile?: string | undefined
-  /** Maximum validity of issued certificates, in milliseconds. Default: a year of 365 days. */
+  /** Maximum validity of issued certificates, in milliseconds. Default: 365 days. */
   readonly clusterSigningDurationMs?: number
   /** Accept bootstrap tokens, which are Secrets in kube-system. Default: false. */
   readonly enableBootstrapTokenAuth?: boolean
@@ -851,7 +855,7 @@ export interface ServerOptions {
   readonly profiling?: boolean
   /** File with a TracingConfiguration of apiserver.config.k8s.io: where traces of requests are sent. Default: none is made. */
   readonly tracingConfigFile?: string | undefined
-  /** Serve the console at `/console/`, where people look at the cluster in a browser. Default: false. */
+  /** Serve the console, a user interface for browsers, at `/console/`. Default: false. */
   readonly console?: boolean
   /** Serve `/keelson/faults`, where administrators add faults over HTTP. Default: false. */
   readonly enableFaultInjection?: boolean

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import test from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { FLAGS } from '../src/flags/serve-flags.ts'
+import { CONTROLLERS } from '../src/server/controller-table.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const FOLDERS = ['docs', 'docs/decisions']
@@ -117,6 +118,14 @@ test('docs/flags.md has a row for every flag, which says what the help says', ()
     .filter(line => line.startsWith('| `--'))
   const escaped = (cell: string) => cell.replaceAll('|', '\\|')
   assert.deepEqual(rows.sort(), FLAGS.map(({ name, takes, doc }) => `| \`--${name} ${escaped(takes)}\` | ${escaped(doc)} |`).sort())
+})
+
+test('docs/controllers.md has every controller', () => {
+  const text = readFileSync(join(ROOT, 'docs/controllers.md'), 'utf8')
+  assert.deepEqual(
+    [...CONTROLLERS.keys()].filter(name => !text.includes(`\`${name}\``)),
+    [],
+  )
 })
 
 test('every test that is cited by the beginning of its title exists', () => {

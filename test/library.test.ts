@@ -139,6 +139,29 @@ test('every option is on the page that documents them, and no others', () => {
   assert.deepEqual(documented.sort(), [...OPTION_NAMES].sort())
 })
 
+test('the page says of every option what its declaration says', () => {
+  const [, options = ''] = readFileSync(join(ROOT, 'docs/library.md'), 'utf8').split('\n## Options\n')
+  const rows = [...options.matchAll(/^\| `(?:\w+\.)*(\w+)` \| .* \| (.*) \|$/gm)].map(([, name, text]) => `${name}: ${plain(text!)}`)
+  const declared = new Set(
+    [...readFileSync(join(ROOT, 'src/public.d.ts'), 'utf8').matchAll(/\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\s*readonly (\w+)\??:/g)].map(
+      ([, comment, name]) => `${name}: ${plain(comment!.replace(/\n\s*\*/g, ' '))}`,
+    ),
+  )
+  assert.ok(rows.length > 100)
+  assert.deepEqual(
+    rows.filter(row => !declared.has(row)),
+    [],
+  )
+})
+
+/** A text without the marks of links and code. */
+const plain = (text: string) =>
+  text
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '')
+    .replace(/\s+/g, ' ')
+    .trim()
+
 test('after close the process exits, with watches and connections open', patient, async t => {
   const script = `
     import { start } from ${JSON.stringify(new URL('../dist/keelson.js', import.meta.url).href)}

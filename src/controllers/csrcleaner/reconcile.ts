@@ -26,8 +26,6 @@ export function remainingLife({ metadata, status }: SigningRequest, now: number)
   return Number.isFinite(end) ? Math.max(end - now, 0) : undefined
 }
 
-/** A time that is not there is never over. */
-
 /** When the issued certificate expires; a certificate of another signer may be unreadable. */
 function expiryOf(certificate: string): number {
   try {
