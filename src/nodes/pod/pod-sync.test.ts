@@ -108,6 +108,17 @@ test('a pod for which the node has no capacity left fails', async t => {
   assert.deepEqual([pod()!.status.phase, pod()!.status.reason], ['Failed', 'OutOfcpu'])
 })
 
+test('a pod that was admitted takes capacity from the next one', async t => {
+  const { pod, pods, create, settle, sync } = await open(t)
+  const spec = { containers: [{ ...CONTAINER, resources: { requests: { cpu: '600m' } } }] }
+  await create(spec)
+  await settle()
+  await create(spec, { name: 'next' })
+  await sync.sync('ns/next')
+  const { phase, reason } = pods.get({ namespace: 'ns', name: 'next' })!.status
+  assert.deepEqual([pod()!.status.phase, phase, reason], ['Running', 'Failed', 'OutOfcpu'])
+})
+
 test('a pod waits for an object that its volume needs, and is started when the object is there', async t => {
   const { client, pod, create, settle, waiting, sync } = await open(t)
   await create({ volumes: [{ name: 'v', configMap: { name: 'm' } }] })
