@@ -26,10 +26,10 @@ import { openAdmission } from './admission/open-admission.ts'
 import { quotaParts } from './admission/quota.ts'
 import { apiServiceController, ensureApiServices } from './bootstrap-objects/api-services.ts'
 import { publishedProxies, trustPublisher } from './bootstrap-objects/authentication-trust.ts'
-import { bootstrap } from './bootstrap-objects/bootstrap.ts'
 import { ensureFlowControl } from './bootstrap-objects/flow-control.ts'
 import { type IdentityLease, identityLease } from './bootstrap-objects/identity-lease.ts'
 import { legacyTokenTracking } from './bootstrap-objects/legacy-token-tracking.ts'
+import { ensureNamespacesAndPriorityClasses } from './bootstrap-objects/namespaces-and-priority-classes.ts'
 import { apiAccess } from './clients/api-access.ts'
 import { createClients } from './clients/client-backend.ts'
 import { ClientMetrics } from './clients/client-metrics.ts'
@@ -337,7 +337,7 @@ async function prepareObjects(core: Core, { authentication, authorization }: Acc
     hooks.track(AGGREGATION_HOOKS, aggregation.followed),
     hooks.track(
       ['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'],
-      isPrepared ? undefined : bootstrap(client),
+      isPrepared ? undefined : ensureNamespacesAndPriorityClasses(client),
     ),
   ])
   // From here on the server relies on objects that another server was first to create.

@@ -1,6 +1,7 @@
 /** The file of --admission-control-config-file: the configuration of each admission plugin. Import it lazily: it reads YAML. */
 import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
+import { policyConfiguration, webhookConfiguration } from '../../admission/manifest-configuration.ts'
 import type { PluginConfiguration } from '../../admission/plugin-configuration.ts'
 import { EVENT_RATE_LIMIT_CONFIGURATION, type Limit } from '../../admission/plugins/event-rate-limit.ts'
 import { IMAGE_POLICY_CONFIGURATION, type ImagePolicySettings } from '../../admission/plugins/image-policy-webhook.ts'
@@ -12,9 +13,7 @@ import {
   type PodTolerationRestrictionParts,
 } from '../../admission/plugins/pod-toleration-restriction.ts'
 import { type LimitedResource, RESOURCE_QUOTA_CONFIGURATION } from '../../admission/plugins/resource-quota/configuration.ts'
-import { policyConfiguration } from '../../admission/policies/configuration.ts'
 import type { CallParts } from '../../admission/webhooks/call.ts'
-import { webhookConfiguration } from '../../admission/webhooks/configuration.ts'
 import { ConfigurationError, configurationOf, fieldsOf, readDocument } from '../../codec/configuration-document.ts'
 import { wallMs } from '../../lib/environment.ts'
 import { aggregate } from '../../lib/go-text.ts'

@@ -5,11 +5,11 @@ import { Namespace } from '../../kinds/core/namespace.ts'
 const NAMESPACES = ['default', 'kube-system', 'kube-public', 'kube-node-lease']
 
 /** Creates missing objects; existing ones stay as they are. */
-export async function bootstrap(client: Client): Promise<void> {
+export async function ensureNamespacesAndPriorityClasses(client: Client): Promise<void> {
   const namespaces = client.of(Namespace)
-  const absentNamespaces = NAMESPACES.filter(name => !namespaces.exists({ name }))
+  const absent = NAMESPACES.filter(name => !namespaces.exists({ name }))
   await Promise.all([
-    ...absentNamespaces.map(name => namespaces.create({ metadata: { name } })),
+    ...absent.map(name => namespaces.create({ metadata: { name } })),
     client.findNamed('scheduling.{group_domain}', 'v1', 'priorityclasses') ? ensurePriorityClasses(client) : undefined,
   ])
 }
