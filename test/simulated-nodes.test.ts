@@ -445,8 +445,9 @@ test('a pod that a server has marked, but could not remove any more, is removed 
   await isGone(second, `${PODS}/p`)
 })
 
-test('a resize that waits for room is made once another pod needs less', async t => {
-  const server = await startInProcess(t, { nodes: 1, nodeCapacity: { cpu: '10' } })
+test('a resize that waits for room is made once another pod needs less, or leaves because it is less important', async t => {
+  const featureGates = 'InPlacePodVerticalScalingSchedulerPreemption=true'
+  const server = await startInProcess(t, { nodes: 1, nodeCapacity: { cpu: '10' }, featureGates })
   await nodeReady(server)
   const spec = (cpu: string) => ({ containers: [{ name: 'c', image: 'web:1', resources: { requests: { cpu }, limits: { cpu } } }] })
   const resize = async (name: string, cpu: string) => {
@@ -464,4 +465,18 @@ test('a resize that waits for room is made once another pod needs less', async t
   await resize('a', '2')
   const resized = await podIn(server, 'b', inForce('6'))
   assert.ok(!resized.status.conditions.some((each: any) => each.type === 'PodResizePending'))
+  // Neither is more important than the other: a waits until b is gone.
+  await resize('a', '5')
+  await podIn(server, 'a', pod => pod.status.conditions.some((each: any) => each.type === 'PodResizePending' && each.reason === 'Deferred'))
+  await ask(server, `${PODS}/b?gracePeriodSeconds=0`, { method: 'DELETE' })
+  await podIn(server, 'a', inForce('5'))
+  const important = { metadata: { name: 'important' }, value: 1000 }
+  await ask(server, '/apis/scheduling.k8s.io/v1/priorityclasses', { method: 'POST', body: important })
+  await createPod(server, { name: 'c', spec: { ...spec('3'), priorityClassName: 'important' } })
+  await podIn(server, 'c', inForce('3'))
+  await resize('c', '6')
+  const preferred = await podIn(server, 'c', inForce('6'))
+  assert.equal(preferred.status.conditions.find((each: any) => each.type === 'PodScheduled').status, 'True')
+  assert.equal(preferred.status.nominatedNodeName, undefined)
+  await isGone(server, `${PODS}/a`)
 })

@@ -31,8 +31,15 @@ type Objects = {
 }
 
 type Names = {
-  readonly node: 'node added' | 'node labels' | 'node taints' | 'node allocatable' | 'node features' | 'node deleted'
-  readonly pod: 'pod added' | 'pod labels' | 'pod scaled down' | 'pod deleted'
+  readonly node:
+    | 'node added'
+    | 'node labels'
+    | 'node taints'
+    | 'node allocatable'
+    | 'node features'
+    | 'node preemption policy'
+    | 'node deleted'
+  readonly pod: 'pod added' | 'pod labels' | 'pod scaled down' | 'pod scaled up' | 'pod deleted'
   readonly self: 'self labels' | 'self tolerations' | 'self scaled down' | 'self gates' | 'self claims' | 'self changed'
   readonly claim: 'claim added' | 'claim changed'
   readonly volume: 'volume added' | 'volume changed'
@@ -62,6 +69,7 @@ export function nodeEvents(before: Node | undefined, after: Node | undefined): C
   if (!deepEqual(before.status?.allocatable, after.status?.allocatable)) names.push('node allocatable')
   if (!deepEqual(before.metadata.labels, after.metadata.labels)) names.push('node labels')
   if (!deepEqual(before.status?.declaredFeatures, after.status?.declaredFeatures)) names.push('node features')
+  if (!deepEqual(before.spec?.podPreemptionPolicy, after.spec?.podPreemptionPolicy)) names.push('node preemption policy')
   return names.map(event)
 }
 
@@ -72,6 +80,7 @@ export function podEvents(before: PodInfo | undefined, after: PodInfo | undefine
   const names: Names['pod'][] = []
   if (!deepEqual(before.labels, after.labels)) names.push('pod labels')
   if (isLess(after.requests, before.requests)) names.push('pod scaled down')
+  if (isLess(before.requests, after.requests)) names.push('pod scaled up')
   return names.map(event)
 }
 

@@ -28,6 +28,7 @@ import type { GroupScheduling, groupScheduling } from './groups/group-scheduling
 import { Nominations } from './nominations.ts'
 import { Occupancy } from './occupancy.ts'
 import { PodChanges } from './pod-changes.ts'
+import { isResizeDeferred } from './pod-info.ts'
 import { PodScheduler } from './pod-scheduler.ts'
 import { podWriter } from './pod-writer.ts'
 import { PodWrites } from './pod-writes.ts'
@@ -126,11 +127,13 @@ function createScheduler(
     budgets: () => budgets.list(),
   }
   const groups: GroupScheduling | undefined = forGroups?.({ ...shared, client, gate, gateOf, wake })
-  const podScheduler = new PodScheduler({ ...shared, groups })
+  const makesRoomForResizes = gate('InPlacePodVerticalScalingSchedulerPreemption')
+  const isResize = (pod: Pod) => makesRoomForResizes && isResizeDeferred(pod)
+  const podScheduler = new PodScheduler({ ...shared, groups, isResize })
   const { informer } = client.of(Pod)
   const podsOfClaim = (claim: Named) => Array.from(informer.byIndex(CLAIM_INDEX, queueKey(claim)), ({ uid }) => uid)
   const clusterChanges = new ClusterChanges({ cluster, devices: clusterDevices, volumes, requeuer, podsOfClaim, binder })
-  const podChanges = new PodChanges({ queue, nominations, occupancy, requeuer, binder, schedulerNames: profiles, wake, groups })
+  const podChanges = new PodChanges({ queue, nominations, occupancy, requeuer, binder, schedulerNames: profiles, isResize, wake, groups })
 
   return {
     watches: [

@@ -38,10 +38,10 @@ export class KeptResults {
 
 /**
  * The room that a pod takes on a node, and which nodes it accepts, as a text. Undefined for pods with resources beside CPU, memory
- * and storage: what they mean depends on the classes of devices.
+ * and storage: what they mean depends on the classes of devices. Undefined also for pods that have room on their node and want more.
  */
-export function roomOf({ spec }: Pod, { requests, nonZero, ports }: PodInfo): string | undefined {
-  if (requests.scalars.size > 0) return undefined
+export function roomOf({ spec }: Pod, { requests, nonZero, ports, isResizeDeferred }: PodInfo): string | undefined {
+  if (requests.scalars.size > 0 || isResizeDeferred) return undefined
   const { cpu, memory, ephemeralStorage } = requests
   const accepted = [spec.nodeName, spec.nodeSelector, spec.affinity?.nodeAffinity, spec.tolerations]
   return JSON.stringify([cpu, memory, ephemeralStorage, nonZero.cpu, nonZero.memory, ports, accepted])

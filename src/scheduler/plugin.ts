@@ -82,6 +82,8 @@ export type Plugin = {
    * (`roomOf`): they are kept for the next such pod until the node changes.
    */
   readonly isLocal?: boolean
+  /** Whether the filter is asked about a pod that has a node and waits there for more room; the others have decided before. */
+  readonly seesResizes?: boolean
   /** Whether a pod cannot be tried yet. It waits, without a report, for one of the events in the queueing hints. */
   readonly gate?: (pod: Pod, lookups: Lookups) => boolean
   /** Undefined when the plugin does not apply to the pod; a rejection when no node can fit. */

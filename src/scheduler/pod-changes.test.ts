@@ -6,13 +6,14 @@ import type { Change, ChangeType } from '../client/change.ts'
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { ObjectRevision } from '../schema/object-revision.ts'
 import { PodChanges } from './pod-changes.ts'
-import { podInfoOf } from './pod-info.ts'
+import { isResizeDeferred, podInfoOf } from './pod-info.ts'
 
-function open() {
+function open({ isResize = isResizeDeferred } = {}) {
   const parts = openSchedulerParts([nodeOf('a')])
   const woken: string[] = []
   const binder = { wake: (uid: string) => void woken.push(uid) }
-  const changes = new PodChanges({ ...parts, binder, schedulerNames: new Set(['default-scheduler']), wake: () => void parts.wakes.push(0) })
+  const schedulerNames = new Set(['default-scheduler'])
+  const changes = new PodChanges({ ...parts, binder, schedulerNames, isResize, wake: () => void parts.wakes.push(0) })
   const apply = (type: ChangeType, after: Pod, before?: Pod) =>
     changes.apply({ type, current: revisionOf(after), previous: before && revisionOf(before) } as Change<Pod>)
   return { ...parts, woken, apply }
@@ -78,4 +79,29 @@ test('a nomination follows the status; one that is not written yet stays', () =>
   nominations.set(podInfoOf(stored()), 'b')
   apply('updated', stored({ labels: { x: 'y' } }), stored())
   assert.equal(nominations.nodeOf(uid), 'b')
+})
+
+const deferred = { conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Deferred' }] }
+const onNode = (status: object, cpu = '1') => stored({ node: 'a', cpu, spec: { schedulerName: 'default-scheduler' }, status })
+
+test('a pod whose resize is deferred waits in the queue and keeps its room, until it is no longer', () => {
+  const { apply, queue, cluster, wakes } = open()
+  const { uid = '' } = stored().metadata
+  apply('added', onNode({}))
+  assert.equal(queue.has(uid), false)
+  apply('updated', onNode(deferred, '2'), onNode({}))
+  assert.deepEqual([queue.has(uid), cluster.pod(uid)?.requests.cpu, wakes.length > 0], [true, 2000, true])
+  apply('updated', onNode({ conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Infeasible' }] }, '2'), onNode(deferred, '2'))
+  assert.equal(queue.has(uid), false)
+  apply('updated', onNode(deferred, '2'), onNode({}))
+  apply('deleted', onNode(deferred, '2'))
+  assert.equal(queue.has(uid), false)
+})
+
+test('a deferred resize is left alone where the feature is off, and where another scheduler is responsible', () => {
+  const off = open({ isResize: () => false })
+  off.apply('added', onNode(deferred))
+  const on = open()
+  on.apply('added', stored({ node: 'a', spec: { schedulerName: 'mine' }, status: deferred }))
+  assert.deepEqual([off.queue.pending.active, on.queue.pending.active], [0, 0])
 })

@@ -1,4 +1,7 @@
-/** Applies changes of pods: bound pods take room on nodes, pods without a node enter the queue, and ended pods leave both. */
+/**
+ * Applies changes of pods: bound pods take room on nodes, pods without a node enter the queue, and ended pods leave both. A pod that
+ * waits on its node for more room is in both.
+ */
 import type { Change } from '../client/change.ts'
 import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { Binder } from './binder.ts'
@@ -18,6 +21,8 @@ export type PodChangesParts = {
   readonly binder: Pick<Binder, 'wake'>
   /** Only pods that name one of these schedulers are queued. */
   readonly schedulerNames: { has(name: string): boolean }
+  /** Whether a pod on a node is queued because of a resize. */
+  readonly isResize: (pod: Pod) => boolean
   /** Asks for the next scheduling attempt. */
   readonly wake: () => void
   /** Pods that wait with their group; undefined when groups are ignored. */
@@ -52,11 +57,16 @@ export class PodChanges {
 
   #bound(pod: Pod | undefined): void {
     if (!pod) return
-    const { queue, occupancy, groups } = this.#parts
+    const { queue, occupancy, groups, schedulerNames, isResize, wake } = this.#parts
     const info = podInfoOf(pod)
-    queue.remove(info.uid)
+    const isWaiting = isResize(pod) && schedulerNames.has(info.schedulerName)
+    if (!isWaiting) queue.remove(info.uid)
     occupancy.bound(info)
     if (info.group) groups?.bound(info)
+    if (!isWaiting) return
+    // Its group plays no part: the pod has its place and wants more of it. One that is queued was told of the change by its room.
+    queue.add(info)
+    if (queue.nextAfterMs !== undefined) wake()
   }
 
   #pending({ current, previous }: Change<Pod>): void {

@@ -47,6 +47,8 @@ export type PodInfo = PodRequests & {
   /** Volumes that cannot be shared freely, if it has any. */
   readonly disks: readonly Disk[]
   readonly isTerminating: boolean
+  /** Whether it has a node and waits there for more room. */
+  readonly isResizeDeferred: boolean
   /** Whether it ends because another one was given its place. */
   readonly isPreempted: boolean
   /** Milliseconds; undefined for a pod that has not started. */
@@ -75,12 +77,17 @@ export function podInfoOf(pod: Pod): PodInfo {
     claims: volumes.length === 0 ? NONE : volumes.flatMap(volume => claimNameOf(volume, name) ?? []),
     disks: volumes.length === 0 ? NONE : volumes.filter(isExclusive),
     isTerminating: deletionTimestamp !== undefined,
+    isResizeDeferred: isResizeDeferred(pod),
     isPreempted: deletionTimestamp !== undefined && wasPreempted(pod),
     startedAt: status.startTime === undefined ? undefined : millisecondsAt(status.startTime),
   }
 }
 
 const NONE: readonly never[] = []
+
+/** Whether a pod has a node that would let it have more resources if there were room. */
+export const isResizeDeferred = ({ spec, status }: Pod): boolean =>
+  Boolean(spec.nodeName) && conditionOf(status.conditions, 'PodResizePending')?.reason === 'Deferred'
 
 /** The claim behind a volume: one that is named, or the one that is made for the pod. */
 export function claimNameOf(

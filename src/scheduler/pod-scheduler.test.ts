@@ -4,7 +4,8 @@ import { nodeOf, podOf } from '../../test/kits/scheduler.ts'
 import { openSchedulerParts } from '../../test/kits/scheduler-parts.ts'
 import type { Node } from '../kinds/core/node.ts'
 import type { Binding } from './binder.ts'
-import { podInfoOf } from './pod-info.ts'
+import { nodeEvents } from './cluster-event.ts'
+import { isResizeDeferred, podInfoOf } from './pod-info.ts'
 import { PodScheduler } from './pod-scheduler.ts'
 
 function open(...nodes: readonly Node[]) {
@@ -21,6 +22,7 @@ function open(...nodes: readonly Node[]) {
     onError: error => assert.fail(error as Error),
     random: () => 0,
     now: () => 0,
+    isResize: isResizeDeferred,
     signal: ending.signal,
   })
   const add = (draft: Parameters<typeof podOf>[0]) => {
@@ -88,4 +90,78 @@ test('after the end of the scheduler no further pod is tried', async () => {
   ending.abort()
   await podScheduler.run()
   assert.equal(cluster.pod(uid), undefined)
+})
+
+/** Opens a node of four CPUs with one pod of some, and a pod of one CPU that wants more and waits for it. */
+function openResize(cpu: string, { other = '2', node = {}, priority = 5 }: { other?: string; node?: object; priority?: number } = {}) {
+  const opened = open(nodeOf('a', node), nodeOf('b'))
+  const { cluster, add } = opened
+  cluster.setPod(podInfoOf(podOf({ name: 'other', node: 'a', cpu: other })))
+  const status = {
+    conditions: [{ type: 'PodResizePending', status: 'True', reason: 'Deferred' }],
+    containerStatuses: [{ name: 'main', allocatedResources: { cpu: '1' }, resources: { requests: { cpu: '1' } } }],
+  }
+  const info = add({ name: 'p', node: 'a', cpu, priority, status })
+  cluster.setPod(info)
+  return { ...opened, info }
+}
+
+test('less important pods leave the node of a pod that waits there for more room, and the pod itself is not touched', async () => {
+  const { podScheduler, info, queue, nominations, bindings, results, log, write } = openResize('3')
+  await podScheduler.run()
+  await write()
+  assert.deepEqual(log, ['evict other: for p on a'])
+  assert.deepEqual([results, bindings.length, nominations.nodeOf(info.uid)], [['victims 1', 'unschedulable'], 0, undefined])
+  assert.deepEqual([...queue.unschedulable(info.uid)!.rejectors], ['NodeName', 'NodeResourcesFit'])
+})
+
+test('a resize for which there is room waits for its node, until another pod takes that room', async () => {
+  const { podScheduler, info, queue, occupancy, results, log } = openResize('2')
+  await podScheduler.run()
+  assert.deepEqual([log, results], [[], ['unschedulable']])
+  assert.deepEqual([...queue.unschedulable(info.uid)!.rejectors], ['DeferredPodScheduling'])
+  occupancy.bound(podInfoOf(podOf({ name: 'other', node: 'a', cpu: '1' })))
+  assert.equal(queue.unschedulable(info.uid) !== undefined, true, 'it has its room already')
+})
+
+test('nobody leaves for a resize where others are as important, nor where the node forbids it or is too small', async () => {
+  for (const [given, rejector] of [
+    [openResize('3', { priority: 0 }), 'NodeResourcesFit'],
+    [openResize('3', { node: { spec: { podPreemptionPolicy: { disableResizePreemption: ['x'] } } } }), 'DeferredPodScheduling'],
+    [openResize('5'), 'NodeResourcesFit'],
+  ] as const) {
+    const { podScheduler, info, queue, preemptor, log } = given
+    await podScheduler.run()
+    assert.deepEqual([log, preemptor.isEvicting(info.uid)], [[], false])
+    assert.deepEqual([...queue.unschedulable(info.uid)!.rejectors], ['NodeName', rejector])
+  }
+})
+
+test('a resize is tried again when something changes on its node', async () => {
+  const changes: readonly ((parts: ReturnType<typeof openResize>) => void)[] = [
+    ({ occupancy }) => occupancy.remove('default/other'),
+    ({ occupancy }) => occupancy.bound(podInfoOf(podOf({ name: 'other', node: 'a', cpu: '1' }))),
+    ({ occupancy }) => occupancy.bound(podInfoOf(podOf({ name: 'other', node: 'a', cpu: '3' }))),
+  ]
+  for (const change of changes) {
+    const parts = openResize('3', { priority: 0 })
+    await parts.podScheduler.run()
+    change(parts)
+    assert.equal(parts.queue.unschedulable(parts.info.uid), undefined, String(change))
+  }
+  const { podScheduler, info, occupancy, queue } = openResize('3', { priority: 0 })
+  await podScheduler.run()
+  occupancy.bound(podInfoOf(podOf({ name: 'elsewhere', node: 'b', cpu: '2' })))
+  occupancy.remove('default/elsewhere')
+  assert.notEqual(queue.unschedulable(info.uid), undefined, 'room on another node is of no use')
+})
+
+test('a resize that its node forbade is tried again when the node allows it', async () => {
+  const forbidding = { spec: { podPreemptionPolicy: { disableResizePreemption: ['x'] } } }
+  const { podScheduler, info, requeuer, queue } = openResize('3', { node: forbidding })
+  await podScheduler.run()
+  requeuer.requeue(nodeEvents(nodeOf('b', forbidding), nodeOf('b')))
+  assert.notEqual(queue.unschedulable(info.uid), undefined, 'another node')
+  requeuer.requeue(nodeEvents(nodeOf('a', forbidding), nodeOf('a')))
+  assert.equal(queue.unschedulable(info.uid), undefined)
 })

@@ -16,6 +16,7 @@ import type { Lookups } from './lookups.ts'
 import type { Nominations } from './nominations.ts'
 import type { Occupancy } from './occupancy.ts'
 import { type Cycle, PluginError } from './plugin.ts'
+import { DEFERRED_POD_SCHEDULING } from './plugins/deferred-pod-scheduling.ts'
 import { podInfoOf } from './pod-info.ts'
 import type { PodWriter } from './pod-writer.ts'
 import type { PodWrites } from './pod-writes.ts'
@@ -45,6 +46,8 @@ export type PodSchedulerParts = {
   readonly metrics: Pick<SchedulerMetrics, 'searched' | 'preempted'> & { readonly groups?: Pick<GroupMetrics, 'evaluated' | 'violated'> }
   readonly observe: (result: AttemptResult, pod: Pod, begun: number) => void
   readonly onError: (error: unknown) => void
+  /** Whether a pod that has a node is tried because of a resize. */
+  readonly isResize: (pod: Pod) => boolean
   /** From 0 to below 1: decides between nodes that are equally good. */
   readonly random: () => number
   /** Milliseconds. */
@@ -68,7 +71,7 @@ export class PodScheduler {
 
   /** Tries all pods that are due. */
   async run(): Promise<void> {
-    const { queue, writer, signal, groups } = this.#parts
+    const { queue, writer, signal, groups, isResize } = this.#parts
     for (let queued = queue.pop(); queued && !signal.aborted; queued = queue.pop()) {
       if (queued.pods) {
         await groups?.schedule(queued)
@@ -76,7 +79,7 @@ export class PodScheduler {
         continue
       }
       const pod = writer.read(queued)
-      if (!pod || pod.spec.nodeName) queue.remove(queued.uid)
+      if (!pod || (pod.spec.nodeName && !isResize(pod))) queue.remove(queued.uid)
       else if (pod.metadata.deletionTimestamp) {
         queue.remove(queued.uid)
         writer.announceFailure(pod, `skip schedule deleting pod: ${queued.namespace}/${queued.name}`)
@@ -86,14 +89,15 @@ export class PodScheduler {
   }
 
   async #try(queued: QueuedPod, pod: Pod): Promise<void> {
-    const { failures, observe, onError } = this.#parts
+    const { failures, queue, isResize, observe, onError } = this.#parts
     const begun = monotonicMs()
     try {
       await this.#schedule(queued, pod, begun)
     } catch (error) {
       if (!(error instanceof PluginError)) onError(error)
       observe('error', pod, begun)
-      failures.fail(queued, pod, messageOf(error))
+      if (isResize(pod)) queue.fail(queued)
+      else failures.fail(queued, pod, messageOf(error))
     }
   }
 
@@ -108,23 +112,27 @@ export class PodScheduler {
     if (extenders && !this.#isStillDue(queued, placement)) return
     metrics.searched((monotonicMs() - begun) / 1000)
     if (placement.type === 'placed') {
-      this.#assume(queued, cycle, { node: placement.node, begun })
-      return
-    }
-    if (placement.type === 'rejected') await this.#reject(queued, cycle, placement)
+      if (!info.isResizeDeferred) {
+        this.#assume(queued, cycle, { node: placement.node, begun })
+        return
+      }
+      // There is room: its node will give it more by itself.
+      queue.reject(queued, new Set([DEFERRED_POD_SCHEDULING]))
+    } else if (placement.type === 'rejected') await this.#reject(queued, cycle, placement)
     else {
       queue.reject(queued, new Set([NO_NODES]))
-      failures.report(pod, { reason: 'Unschedulable', message: 'no nodes available to schedule pods', nominatedNode: '' })
+      if (!info.isResizeDeferred)
+        failures.report(pod, { reason: 'Unschedulable', message: 'no nodes available to schedule pods', nominatedNode: '' })
     }
     observe('unschedulable', pod, begun)
   }
 
   /** Whether the decision still stands after extenders were waited for: the pod may be gone or bound, or its node gone. */
   #isStillDue(queued: QueuedPod, placement: Placement): boolean {
-    const { queue, writer, cluster, signal } = this.#parts
+    const { queue, writer, cluster, signal, isResize } = this.#parts
     const pod = writer.read(queued)
     if (signal.aborted || !queue.has(queued.uid)) return false
-    if (!pod || pod.spec.nodeName || pod.metadata.deletionTimestamp) queue.remove(queued.uid)
+    if (!pod || (pod.spec.nodeName && !isResize(pod)) || pod.metadata.deletionTimestamp) queue.remove(queued.uid)
     else if (placement.type === 'placed' && !cluster.node(placement.node)) queue.fail(queued)
     else return true
     return false
@@ -160,7 +168,7 @@ export class PodScheduler {
 
   /** No node fits: the pod waits, and may preempt less important ones. */
   async #reject(queued: QueuedPod, cycle: Cycle, placement: Extract<Placement, { type: 'rejected' }>): Promise<void> {
-    const { profileOf, nominations, random, now, budgets, metrics, queue, failures, writes, groups } = this.#parts
+    const { profileOf, nominations, preemptor, random, now, budgets, metrics, queue, failures, writes, groups } = this.#parts
     const { info, pod } = cycle
     const { diagnosis } = placement
     const { preemption: args, postFilters } = profileOf(info.schedulerName)
@@ -174,6 +182,12 @@ export class PodScheduler {
       metrics.preempted(length)
       metrics.groups?.evaluated('pod', length > 0 ? 'Success' : 'Unschedulable', (monotonicMs() - begun) / 1000)
       if (preemption.type === 'victims') metrics.groups?.violated('pod', preemption.violations)
+    }
+    if (info.isResizeDeferred) {
+      // The pod has its node and runs there: nothing is said about it.
+      if (preemption.type === 'victims') preemptor.evict(info, preemption.node, preemption.victims)
+      queue.reject(queued, diagnosis.rejectors)
+      return
     }
     const postFiltered = postFilters.flatMap(plugin => plugin.postFilter?.(cycle) ?? [])
     const message = describe(diagnosis, [...postFiltered.map(each => each.message), preemption.message].filter(Boolean).join(', '))

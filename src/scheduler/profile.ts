@@ -2,6 +2,7 @@
 import { tolerationsInEffect } from '../kinds/rules/pod/scheduling/tolerance.ts'
 import type { Plugin } from './plugin.ts'
 import { balancedAllocation } from './plugins/balanced-allocation.ts'
+import { deferredPodScheduling } from './plugins/deferred-pod-scheduling.ts'
 import { defaultDynamicResources } from './plugins/dynamic-resources.ts'
 import { imageLocality } from './plugins/image-locality.ts'
 import { interPodAffinity } from './plugins/inter-pod-affinity.ts'
@@ -68,6 +69,7 @@ const defaultPlugins = (gate: (name: string) => boolean): readonly Plugin[] => [
   taintTolerationWith(tolerationsInEffect(gate)),
   nodeAffinity,
   nodePorts,
+  ...(gate('InPlacePodVerticalScalingSchedulerPreemption') ? [deferredPodScheduling] : []),
   nodeResourcesFit,
   volumeRestrictions,
   nodeVolumeLimits,

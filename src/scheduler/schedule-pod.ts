@@ -118,7 +118,9 @@ function prepareFilters(cycle: Cycle, plugins: readonly Plugin[]): Prepared {
   const filters: NamedFilter[] = []
   const restricting: string[] = []
   let names: ReadonlySet<string> | undefined
-  for (const { name: plugin, filter: prepare, isLocal = false } of plugins) {
+  const isResize = cycle.info.isResizeDeferred
+  for (const { name: plugin, filter: prepare, isLocal = false, seesResizes } of plugins) {
+    if (isResize && !seesResizes) continue
     const filter = prepare?.(cycle)
     if (!filter) continue
     if (isRejection(filter)) return { general: filter, rejectors: new Set([plugin]) }

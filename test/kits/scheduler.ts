@@ -23,13 +23,14 @@ export type NodeDraft = {
   readonly allocatable?: Labels
   readonly images?: readonly { names: string[]; sizeBytes: number }[]
   readonly features?: readonly string[]
+  readonly spec?: object
 }
 
 /** A node with a host name, 4 CPUs, 8 GiB and a limit of 110 pods. Taints are written `key=value:Effect`. */
-export function nodeOf(name: string, { labels, taints = [], unschedulable, allocatable, images, features }: NodeDraft = {}): Node {
+export function nodeOf(name: string, { labels, taints = [], unschedulable, allocatable, images, features, spec }: NodeDraft = {}): Node {
   return {
     metadata: { name, labels: { 'kubernetes.io/hostname': name, ...labels } },
-    spec: { unschedulable, taints: taints.map(taintOf) },
+    spec: { unschedulable, taints: taints.map(taintOf), ...spec },
     status: { allocatable: { cpu: '4', memory: '8Gi', pods: '110', ...allocatable }, images, declaredFeatures: features },
   } as unknown as Node
 }

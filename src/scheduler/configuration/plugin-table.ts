@@ -3,6 +3,7 @@
 import { tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import type { Plugin } from '../plugin.ts'
 import { balancedAllocationWith } from '../plugins/balanced-allocation.ts'
+import { deferredPodScheduling } from '../plugins/deferred-pod-scheduling.ts'
 import { dynamicResourcesWith } from '../plugins/dynamic-resources.ts'
 import { imageLocality } from '../plugins/image-locality.ts'
 import { interPodAffinityWith } from '../plugins/inter-pod-affinity.ts'
@@ -56,7 +57,7 @@ const SCORE = ['preScore', 'score'] as const
 export const PLUGIN_TABLE: ReadonlyMap<string, PluginEntry> = new Map<string, PluginEntry>([
   ['DefaultBinder', { points: ['bind'] }],
   ['DefaultPreemption', { points: ['postFilter', 'preEnqueue'] }],
-  ['DeferredPodScheduling', { points: [...FILTER, 'permit'] }],
+  ['DeferredPodScheduling', { points: [...FILTER, 'permit'], make: () => deferredPodScheduling }],
   [
     'DynamicResources',
     {

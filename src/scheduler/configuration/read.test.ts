@@ -39,10 +39,12 @@ const shown = ({ gates, filters, scorers, postFilters, reservers, preemption, pe
 
 test('an empty configuration is that of a scheduler without one', () => {
   const { profiles, backOff } = read()
-  assert.deepEqual(profiles.map(shown), [shown(DEFAULT_PROFILE)])
+  assert.deepEqual(profiles.map(shown), [shown(defaultProfile(gate))])
   assert.deepEqual([profiles[0]!.schedulerName, backOff], ['default-scheduler', DEFAULT_SETTINGS.backOff])
   const without = (name: string) => gate(name) && name !== 'NodeDeclaredFeatures'
   assert.deepEqual(read('', without).profiles.map(shown), [shown(defaultProfile(without))])
+  const withResizes = (name: string) => gate(name) || name === 'InPlacePodVerticalScalingSchedulerPreemption'
+  assert.deepEqual(read('', withResizes).profiles.map(shown), [shown(DEFAULT_PROFILE)])
 })
 
 test('profiles have names, shares of nodes and arguments of their own', () => {

@@ -6,6 +6,7 @@ const REJECTION = unresolvable("node(s) didn't match the requested node name")
 export const nodeName: Plugin = {
   name: 'NodeName',
   isLocal: true,
+  seesResizes: true,
   filter({ pod: { spec } }) {
     const { nodeName } = spec
     if (!nodeName) return undefined

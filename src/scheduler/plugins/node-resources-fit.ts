@@ -2,9 +2,11 @@
 
 import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { Node } from '../../kinds/core/node.ts'
+import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { isExtendedResourceName } from '../../kinds/rules/pod/resources/resource-rules.ts'
 import { NodeInfo } from '../node-info.ts'
 import type { Cycle, Plugin, Rejection } from '../plugin.ts'
+import { isResizeDeferred } from '../pod-info.ts'
 import { CPU_AND_MEMORY, type ScoringStrategy, strategyScorer } from '../resource-scoring.ts'
 import { allocatableOf, type Resources, requestsOf } from '../resources.ts'
 
@@ -23,25 +25,35 @@ export function nodeResourcesFitWith({ ignoredResources = [], ignoredResourceGro
   return {
     name: 'NodeResourcesFit',
     isLocal: true,
+    seesResizes: true,
     weight: 1,
-    filter({ info: { requests }, lookups }) {
+    filter({ pod, info, lookups }) {
+      // The requests of a pod on a node count that node's status too, and a resize is about the spec.
+      const isResize = info.isResizeDeferred
+      const requests = isResize ? requestsOf({ spec: pod.spec }).requests : info.requests
+      const ownOn = ({ pods }: NodeInfo) => (isResize ? pods.get(info.uid)?.requests : undefined)
       // Resources that devices stand for are looked after by another plugin, on nodes that do not have them themselves.
       const isElsewhere = (name: string) => isDeviceResource(name) && lookups.devices.classes.behind(name) !== undefined
-      return { test: node => insufficiencyOf(requests, node, { isIgnored, isElsewhere }) }
+      return { test: node => insufficiencyOf(requests, node, { isIgnored, isElsewhere, own: ownOn(node) }) }
     },
     score: ({ info }) => ({ score: scorerFor(info) }),
     queueingHints: {
-      'pod deleted': () => true,
+      'pod deleted': (pod, event) => event.about === 'pod' && isWhereRoomHelps(pod, event.before?.nodeName),
       'pod scaled down': (pod, event) =>
         event.about === 'pod' &&
         event.before !== undefined &&
         event.after !== undefined &&
+        isWhereRoomHelps(pod, event.after.nodeName) &&
         frees(pod, event.before.requests, event.after.requests),
+      // A resize for which there was room needs others to leave when they take that room, or when it wants more.
+      'pod scaled up': (pod, event) => event.about === 'pod' && isResizeDeferred(pod) && isWhereRoomHelps(pod, event.after?.nodeName),
       'self scaled down': () => true,
       'node added': (pod, event, context) =>
-        event.about === 'node' && fitsEmpty(requestsOf(pod).requests, event.after, { ...context, isIgnored }),
+        event.about === 'node' &&
+        isWhereRoomHelps(pod, event.after?.metadata.name) &&
+        fitsEmpty(requestsOf(pod).requests, event.after, { ...context, isIgnored }),
       'node allocatable': (pod, event, context) => {
-        if (event.about !== 'node') return false
+        if (event.about !== 'node' || !isWhereRoomHelps(pod, event.after?.metadata.name)) return false
         const { requests } = requestsOf(pod)
         return fitsEmpty(requests, event.after, { ...context, isIgnored }) && grew(requests, event.before, event.after)
       },
@@ -53,17 +65,22 @@ export function nodeResourcesFitWith({ ignoredResources = [], ignoredResourceGro
 
 export const nodeResourcesFit = nodeResourcesFitWith({ scoringStrategy: { type: 'LeastAllocated', resources: CPU_AND_MEMORY } })
 
+/** A pod that wants more room has it on its own node, and on no other. */
+const isWhereRoomHelps = (pod: Pod, node: string | undefined): boolean => !isResizeDeferred(pod) || pod.spec.nodeName === node
+
 type Exceptions = {
   readonly isIgnored: (name: string) => boolean
   /** Whether a resource may be had even where the node has none. */
   readonly isElsewhere: (name: string) => boolean
+  /** The share of the requests on the node that is the pod's own, if it is there already. */
+  readonly own?: Resources | undefined
 }
 
 /** All that is missing on the node; undefined when the pod fits. */
 function insufficiencyOf(
   requests: Resources,
   { pods, requested, allocatable }: NodeInfo,
-  { isIgnored, isElsewhere }: Exceptions,
+  { isIgnored, isElsewhere, own }: Exceptions,
 ): Rejection | undefined {
   let reasons: string[] | undefined
   let isUnresolvable = false
@@ -73,16 +90,20 @@ function insufficiencyOf(
   }
   if (pods.size + 1 > allocatable.pods) lacks('Too many pods', false)
   for (const [name, label] of COMPUTE)
-    if (requests[name] > 0 && requests[name] > allocatable[name] - requested[name])
+    if (requests[name] > 0 && more(requests[name], own?.[name]) > allocatable[name] - requested[name])
       lacks(`Insufficient ${label}`, requests[name] > allocatable[name])
   for (const [name, amount] of requests.scalars) {
     if (isIgnored(name)) continue
     const there = allocatable.scalars.get(name) ?? 0
     if (there === 0 && isElsewhere(name)) continue
-    if (amount > 0 && amount > there - (requested.scalars.get(name) ?? 0)) lacks(`Insufficient ${name}`, amount > there)
+    const wanted = more(amount, own?.scalars.get(name))
+    if (amount > 0 && wanted > there - (requested.scalars.get(name) ?? 0)) lacks(`Insufficient ${name}`, amount > there)
   }
   return reasons && { reasons, isUnresolvable }
 }
+
+/** The amount beyond the pod's own share, at least zero: an overcommitted node has no room even for that. */
+const more = (amount: number, own = 0): number => Math.max(0, amount - own)
 
 const COMPUTE = [
   ['cpu', 'cpu'],
