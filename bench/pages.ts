@@ -9,9 +9,12 @@ import type { EtcdWrites, Measurements, RequestFigure } from './sections.ts'
 export const PAGES = [
   'README.md',
   'bench/README.md',
+  'docs/capacity.md',
   'docs/comparison.md',
   'docs/decisions/006-plain-requests.md',
   'docs/decisions/010-metrics.md',
+  'docs/own-kinds.md',
+  'docs/workspaces.md',
 ] as const
 export const CHART = 'bench/shares.svg'
 export const SCHEDULER_CHART = 'bench/scheduler.svg'
@@ -510,6 +513,20 @@ const BLOCKS: Readonly<Record<string, Block>> = {
   ),
   throughput: words('store', ({ creates }) => `${rate(creates[0]!.perSecond)} creates of ${creates[0]!.writers} writers over HTTPS`),
   'get-cost': words('requests', ({ costs }) => micros(costs[0]!.keelson.allMicros)),
+  'flood-factor': words('fairness', ({ floods }) => {
+    const factors = floods.map(({ alone, beside }) => beside / alone)
+    return `${Math.min(...factors).toFixed(1)} to ${Math.max(...factors).toFixed(1)}`
+  }),
+  'process-creates': words('processes', ({ costs }) => {
+    const { one, two, apart } = costs.find(({ name }) => name === 'create')!
+    const times = (perSecond: number) => `${(perSecond / one.perSecond).toFixed(2)} times`
+    return `${times(two.perSecond)} the creates of one${apart === undefined ? '' : `, and two servers that share nothing ${times(apart.perSecond)}`}`
+  }),
+  'process-memory': words(
+    'processes',
+    ({ residentMB: [one], eachMB, supervisorMB }) =>
+      `${mb(one)} with one process; with several ${mb(eachMB)} for each, and ${mb(supervisorMB)} for the supervisor`,
+  ),
   'read-rate': words('requests', ({ costs }) => `${rate(costs[0]!.keelson.perSecond)} reads of one object`),
 }
 
