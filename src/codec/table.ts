@@ -128,8 +128,8 @@ function rowOf(resource: Resource, json: Uint8Array, { includeObject, apiVersion
   const included =
     includeObject === 'None' ? 'null' : includeObject === 'Object' ? utf8(json) : metadataOnly(resource, json, apiVersion).toString('utf8')
   const conditions = resource.def.rowConditions?.(object) ?? []
-  const said = conditions.length === 0 ? '' : `"conditions":${stringifyJson([...conditions] as Json[])},`
-  return `{"cells":${stringifyJson(cells)},${said}"object":${included}}`
+  const conditionsField = conditions.length === 0 ? '' : `"conditions":${stringifyJson([...conditions] as Json[])},`
+  return `{"cells":${stringifyJson(cells)},${conditionsField}"object":${included}}`
 }
 
 function cellOf({ get }: CompiledColumn, object: AnyObject, ctx: CellContext): Cell {

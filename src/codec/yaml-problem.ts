@@ -12,8 +12,8 @@ type Problem = {
 export function yamlProblem(source: string, line: number, reason: string): string {
   const { text, by, later = 0 } = problemOf(source, line, reason)
   const at = Math.max(0, line + later)
-  const told = at === 0 ? 0 : by === 'scanner' ? at + 1 : at
-  return told === 0 ? `yaml: ${text}` : `yaml: line ${told}: ${text}`
+  const shown = at === 0 ? 0 : by === 'scanner' ? at + 1 : at
+  return shown === 0 ? `yaml: ${text}` : `yaml: line ${shown}: ${text}`
 }
 
 function problemOf(source: string, line: number, reason: string): Problem {

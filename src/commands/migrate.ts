@@ -22,7 +22,7 @@ export const migrate: Command = async args => {
   } finally {
     progress.end()
   }
-  process.stdout.write(`${told(from, to, migrated).join('\n')}\n`)
+  process.stdout.write(`${summaryOf(from, to, migrated).join('\n')}\n`)
   return 0
 }
 
@@ -70,7 +70,7 @@ function readLocation(flag: string, text: string): Location {
 }
 
 /** The summary that is printed at the end. */
-function told(from: Location, to: Location, { counts, resumed, unreadable, keys }: Migrated): string[] {
+function summaryOf(from: Location, to: Location, { counts, resumed, unreadable, keys }: Migrated): string[] {
   const objects = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const again = resumed ? '; it continued an earlier run' : ''
   return [

@@ -97,7 +97,7 @@ async function restore(args: readonly string[]): Promise<number> {
   const restored = await withProgress(onProgress =>
     restoreSnapshot({ file, dir, ...(bump !== undefined && { bump }), now: new Date(), warn, onProgress }),
   )
-  process.stdout.write(`${told(dir, restored).join('\n')}\n`)
+  process.stdout.write(`${summaryOf(dir, restored).join('\n')}\n`)
   return 0
 }
 
@@ -107,7 +107,7 @@ function bumpOf(text: string | undefined): number | undefined {
   return Number(text)
 }
 
-function told(dir: string, { header, summary, newest, hasKeys, encrypted }: Restored): string[] {
+function summaryOf(dir: string, { header, summary, newest, hasKeys, encrypted }: Restored): string[] {
   return [
     `restored ${summary.records} records of revision ${header.revision} to ${dir}; it is at revision ${newest} now`,
     'resourceVersions have moved forward, and older ones are expired: clients list and watch again',

@@ -21,8 +21,8 @@ export function failure({ status = 500, message, retryAfterSeconds }: FaultEffec
   const [reason, text] = REASONS[status] ?? ['', 'a fault that was asked for']
   const { plural = '', group = '', name = '' } = attributes.resource ?? {}
   const qualified = group === '' ? plural : `${plural}.${group}`
-  const said = message ?? (status === 409 ? `Operation cannot be fulfilled on ${qualified} "${name}": ${text}` : text)
-  return new StatusError(status, reason, said, {
+  const fullText = message ?? (status === 409 ? `Operation cannot be fulfilled on ${qualified} "${name}": ${text}` : text)
+  return new StatusError(status, reason, fullText, {
     ...(name && { name }),
     ...(group && { group }),
     ...(plural && { kind: plural }),

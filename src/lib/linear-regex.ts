@@ -98,12 +98,12 @@ function closureOf(program: Program): Matcher['dfa']['closure'] {
         if (at === 0 || rounds[at] === round) continue
         rounds[at] = round
         reached[count++] = at
-        const does = op[at]
-        if (does === ALT || does === ALT_MATCH) {
+        const instruction = op[at]
+        if (instruction === ALT || instruction === ALT_MATCH) {
           waiting[left++] = out[at]!
           waiting[left++] = arg[at]!
-        } else if (does === NOP || does === CAPTURE) waiting[left++] = out[at]!
-        else if (does === EMPTY_WIDTH) {
+        } else if (instruction === NOP || instruction === CAPTURE) waiting[left++] = out[at]!
+        else if (instruction === EMPTY_WIDTH) {
           needflags |= arg[at]!
           if ((arg[at]! & ~edges) === 0) waiting[left++] = out[at]!
         }

@@ -198,7 +198,7 @@ class Thread<J, R> {
   job: Pending<J, R> | undefined
   readonly #settings: PoolSettings<J, R>
   readonly #worker: Worker
-  readonly #told: { readonly idle: () => void; readonly ended: () => void }
+  readonly #observer: { readonly idle: () => void; readonly ended: () => void }
   #isReady = false
   #threadId: string | undefined
   #timer: NodeJS.Timeout | undefined
@@ -208,9 +208,9 @@ class Thread<J, R> {
   /** Receives the worker's questions. */
   #port: MessagePort | undefined
 
-  constructor(settings: PoolSettings<J, R>, told: { readonly idle: () => void; readonly ended: () => void }) {
+  constructor(settings: PoolSettings<J, R>, observer: { readonly idle: () => void; readonly ended: () => void }) {
     this.#settings = settings
-    this.#told = told
+    this.#observer = observer
     const resourceLimits = { maxOldGenerationSizeMb: settings.limits.heapMB, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
     const asking = settings.answer && this.#listen()
     const handedOver = asking && { workerData: asking, transferList: [asking.port] }
@@ -265,7 +265,7 @@ class Thread<J, R> {
     job?.settle(isOutOfMemory(reason) ? { result: this.#settings.tooExpensive } : reason)
     this.#port?.close()
     await this.#worker.terminate()
-    this.#told.ended()
+    this.#observer.ended()
   }
 
   #receive(message: FromWorker<R>): void {
@@ -280,7 +280,7 @@ class Thread<J, R> {
     this.job = undefined
     job?.settle(message)
     this.#timer = setTimeout(() => void this.end(new Error('the worker was idle')), this.#settings.limits.idleMs).unref()
-    this.#told.idle()
+    this.#observer.idle()
   }
 
   #check(): void {

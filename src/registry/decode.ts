@@ -64,8 +64,8 @@ const STRICT_YAML = /^(error converting YAML to JSON: )?yaml: unmarshal errors:\
 /** A warning for each problem. Duplicate fields of YAML are one problem, with a line for each. */
 export const warningsOf = (problems: readonly string[]): string[] =>
   problems.flatMap(problem => {
-    const told = problem.replace(STRICT_YAML, '')
-    return told === problem ? [problem] : told.split('\n').map(line => line.trim())
+    const withoutPrefix = problem.replace(STRICT_YAML, '')
+    return withoutPrefix === problem ? [problem] : withoutPrefix.split('\n').map(line => line.trim())
   })
 
 function parseAs(expected: Expected, source: Body, findKind: FindKind | undefined): ParsedBody {

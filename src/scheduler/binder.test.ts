@@ -6,14 +6,14 @@ import { Binder, type Binding } from './binder.ts'
 import { podInfoOf } from './pod-info.ts'
 
 /** A binder, and the binding of a pod to node `a` with one reservation that yields the given delays. */
-function open(delays: (number | Error | undefined)[] = [], { tellsNodes = false, isReady = false } = {}) {
+function open(delays: (number | Error | undefined)[] = [], { nominates = false, isReady = false } = {}) {
   const parts = openSchedulerParts([nodeOf('a')])
   const { log, queue, writer, occupancy, failures } = parts
   const retried: string[] = []
   const ending = new AbortController()
   const binder = new Binder({
     writer,
-    tellsNodes,
+    nominates,
     occupancy,
     queue,
     failures,
@@ -96,15 +96,15 @@ test('after the end of the scheduler nothing is given back: the next one starts 
 })
 
 test('a pod that has to wait before it is bound names its node once, and no longer if it is not bound', async () => {
-  const waiting = open([700, undefined], { tellsNodes: true })
+  const waiting = open([700, undefined], { nominates: true })
   assert.equal(await waiting.binder.bind(waiting.binding), 700)
   await waiting.binder.bind(waiting.binding)
   assert.deepEqual(waiting.log, ['nominate p: a', 'bind p: a', 'result scheduled', 'bound p'])
-  const failing = open([new Error('no volume')], { tellsNodes: true })
+  const failing = open([new Error('no volume')], { nominates: true })
   await failing.binder.bind(failing.binding)
   await failing.write()
   assert.deepEqual([failing.log[0], failing.log.at(-1)], ['nominate p: a', "status p: SchedulerError on ''"])
-  const ready = open([], { tellsNodes: true, isReady: true })
+  const ready = open([], { nominates: true, isReady: true })
   await ready.binder.bind(ready.binding)
   assert.deepEqual(ready.log, ['bind p: a', 'result scheduled', 'bound p'])
 })

@@ -23,8 +23,8 @@ export type Binding = {
 
 export type BinderParts = {
   readonly writer: Pick<PodWriter, 'read' | 'bind' | 'announceBinding' | 'nominate'>
-  /** Whether a pod whose binding takes a while tells its node beforehand. */
-  readonly tellsNodes?: boolean
+  /** Whether a pod whose binding takes a while is nominated for its node beforehand. */
+  readonly nominates?: boolean
   readonly extenders?: Pick<Extenders, 'bind'> | undefined
   readonly occupancy: Occupancy
   readonly queue: SchedulingQueue
@@ -43,8 +43,8 @@ export class Binder {
   readonly #parts: BinderParts
   /** Pods whose binding waits for a reservation to become ready, by uid. */
   readonly #waiting = new Set<string>()
-  /** Pods that have told their node before their binding, by uid. */
-  readonly #told = new Set<string>()
+  /** Pods that were nominated for their node before their binding, by uid. */
+  readonly #nominated = new Set<string>()
 
   constructor(parts: BinderParts) {
     this.#parts = parts
@@ -64,7 +64,7 @@ export class Binder {
     try {
       const current = writer.read(info)
       if (!current || current.metadata.deletionTimestamp) throw new Error(`pod ${queued.namespace}/${queued.name} is gone`)
-      await this.#tellNode(binding, current)
+      await this.#nominate(binding, current)
       for (const { plugin, reservation } of reservations) {
         step = `running PreBind plugin "${plugin}"`
         const againMs = await reservation.prepare()
@@ -81,22 +81,22 @@ export class Binder {
         observe('scheduled', pod, begun)
         onBound(queued)
       } else await this.#release(binding)
-      this.#told.delete(uid)
+      this.#nominated.delete(uid)
     } catch (error) {
       this.#waiting.delete(uid)
-      const told = messageOf(error)
-      if (!signal.aborted) await this.#fail(binding, step === '' ? told : `${step}: ${told}`)
-      this.#told.delete(uid)
+      const reason = messageOf(error)
+      if (!signal.aborted) await this.#fail(binding, step === '' ? reason : `${step}: ${reason}`)
+      this.#nominated.delete(uid)
     }
     return undefined
   }
 
   /** Nominates a pod for its node, once, if something has to happen before it is bound: others, and the next scheduler, can rely on it. */
-  async #tellNode({ info, reservations }: Binding, current: Pod): Promise<void> {
-    const { writer, tellsNodes, onError } = this.#parts
+  async #nominate({ info, reservations }: Binding, current: Pod): Promise<void> {
+    const { writer, nominates, onError } = this.#parts
     const { uid, nodeName } = info
-    if (!tellsNodes || this.#told.has(uid) || reservations.every(({ reservation }) => reservation.isReady)) return
-    this.#told.add(uid)
+    if (!nominates || this.#nominated.has(uid) || reservations.every(({ reservation }) => reservation.isReady)) return
+    this.#nominated.add(uid)
     if (current.status.nominatedNodeName !== nodeName) await writer.nominate(info, nodeName).catch(onError)
   }
 
@@ -107,7 +107,7 @@ export class Binder {
     const current = writer.read(binding.info)
     // Another client has bound or deleted it.
     if (!current || current.spec.nodeName || current.metadata.deletionTimestamp) queue.remove(binding.info.uid)
-    else failures.fail(binding.queued, current, message, { wasNominated: this.#told.has(binding.info.uid) })
+    else failures.fail(binding.queued, current, message, { wasNominated: this.#nominated.has(binding.info.uid) })
   }
 
   /** Gives back the node and all reservations. A release is tried once: controllers clean up behind pods that have no node. */

@@ -115,7 +115,7 @@ function createScheduler(
   })
   const binder = new Binder({
     ...{ writer, extenders, occupancy, queue, failures, observe, onError, signal },
-    tellsNodes: gate('NominatedNodeNameForExpectation'),
+    nominates: gate('NominatedNodeNameForExpectation'),
     onBound: ({ attempts, arrived }) => metrics.placed(attempts, (now() - arrived) / 1000),
     onReleased: () => clusterChanges.devicesChanged(),
     retry: enqueue,

@@ -23,7 +23,7 @@ export class Explanation {
   }
 
   add(step: ExplanationStep, details?: StepDetails): void {
-    this.#keep(this.#steps, step, this.isDetailed && details ? told(details) : undefined)
+    this.#keep(this.#steps, step, this.isDetailed && details ? shownDetails(details) : undefined)
   }
 
   /** Adds a step that is shown only if there is space after all others: one that does not apply to such requests at all. */
@@ -54,7 +54,7 @@ export class Explanation {
 }
 
 /** The time in milliseconds, and the change as a JSON Patch; `moreChanges` is the number of operations that did not fit. */
-function told({ since, before, after }: StepDetails): ExplanationStep {
+function shownDetails({ since, before, after }: StepDetails): ExplanationStep {
   const ms = (monotonicMs() - since).toFixed(3)
   if (before === undefined || after === undefined) return { ms }
   const fitting: string[] = []

@@ -20,25 +20,25 @@ export function publishedSchema(described: Pick<Structural, 'source' | 'preserve
 }
 
 function publish(source: JsonSchema, publishing: Publishing): JsonObject {
-  const said = publishing.version === 2 ? expressibleInV2(source) : withEitherSaid(source)
-  const out = saidKeywords(said)
-  for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (said[key]?.length) out[key] = said[key].map(part => publishNested(part))
-  if (said.not) out['not'] = publishNested(said.not)
-  if (isObject(said.items)) out['items'] = publish(said.items as JsonSchema, publishing)
-  if (isObject(said.properties)) out['properties'] = mapSchemas(said.properties, part => publish(part, publishing))
-  if (typeof said.additionalProperties === 'boolean') out['additionalProperties'] = said.additionalProperties
-  else if (said.additionalProperties) out['additionalProperties'] = publish(said.additionalProperties, publishing)
-  const hidden = publishing.version === 2 && said['x-kubernetes-preserve-unknown-fields'] === true
-  if (said['x-kubernetes-embedded-resource'] && !hidden) {
+  const schema = publishing.version === 2 ? expressibleInV2(source) : withIntOrString(source)
+  const out = keywordsOf(schema)
+  for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (schema[key]?.length) out[key] = schema[key].map(part => publishNested(part))
+  if (schema.not) out['not'] = publishNested(schema.not)
+  if (isObject(schema.items)) out['items'] = publish(schema.items as JsonSchema, publishing)
+  if (isObject(schema.properties)) out['properties'] = mapSchemas(schema.properties, part => publish(part, publishing))
+  if (typeof schema.additionalProperties === 'boolean') out['additionalProperties'] = schema.additionalProperties
+  else if (schema.additionalProperties) out['additionalProperties'] = publish(schema.additionalProperties, publishing)
+  const hidden = publishing.version === 2 && schema['x-kubernetes-preserve-unknown-fields'] === true
+  if (schema['x-kubernetes-embedded-resource'] && !hidden) {
     addEnvelope(out, publishing)
-    out['required'] = [...new Set([...(said.required ?? []), 'kind', 'apiVersion'])]
+    out['required'] = [...new Set([...(schema.required ?? []), 'kind', 'apiVersion'])]
   }
   return out
 }
 
 /** Schemas that only restrict values are published as they are. */
 function publishNested(source: JsonSchema): JsonObject {
-  const out = saidKeywords(source)
+  const out = keywordsOf(source)
   for (const key of ['allOf', 'anyOf', 'oneOf'] as const) if (source[key]?.length) out[key] = source[key].map(publishNested)
   if (source.not) out['not'] = publishNested(source.not)
   if (isObject(source.items)) out['items'] = publishNested(source.items as JsonSchema)
@@ -81,26 +81,26 @@ const KEYWORDS = [
 
 const POSITIONS: ReadonlyMap<string, number> = new Map(KEYWORDS.map((key, i) => [key, i]))
 
-/** The keywords that a schema says something with, in their order. Most have one or two, so those of the schema are visited. */
-function saidKeywords(schema: JsonSchema): JsonObject {
-  const said: number[] = []
+/** The keywords of a schema that are set, in their order. Most have one or two, so those of the schema are visited. */
+function keywordsOf(schema: JsonSchema): JsonObject {
+  const positions: number[] = []
   for (const key of Object.keys(schema)) {
     const position = POSITIONS.get(key)
-    if (position !== undefined && isSaid(schema[key as (typeof KEYWORDS)[number]] as Json | undefined)) said.push(position)
+    if (position !== undefined && isSet(schema[key as (typeof KEYWORDS)[number]] as Json | undefined)) positions.push(position)
   }
-  if (said.length > 1) said.sort((a, b) => a - b)
+  if (positions.length > 1) positions.sort((a, b) => a - b)
   const out: JsonObject = {}
-  for (const position of said) out[KEYWORDS[position]!] = schema[KEYWORDS[position]!] as Json
+  for (const position of positions) out[KEYWORDS[position]!] = schema[KEYWORDS[position]!] as Json
   return out
 }
 
-const isSaid = (value: Json | undefined): boolean =>
+const isSet = (value: Json | undefined): boolean =>
   value !== undefined && value !== null && value !== false && value !== '' && !(Array.isArray(value) && value.length === 0)
 
 const EITHER: readonly JsonSchema[] = [{ type: 'integer' }, { type: 'string' }]
 
-/** An integer or a string is also said in words that every reader of schemas knows. */
-function withEitherSaid(source: JsonSchema): JsonSchema {
+/** An integer or a string is also described by keywords that every reader of schemas knows. */
+function withIntOrString(source: JsonSchema): JsonSchema {
   if (source['x-kubernetes-int-or-string'] !== true) return source
   if (deepEqual(source.anyOf, EITHER) || deepEqual(source.allOf?.[0]?.anyOf, EITHER)) return source
   return source.anyOf?.length ? { ...source, allOf: [{ anyOf: EITHER }, ...(source.allOf ?? [])] } : { ...source, anyOf: EITHER }
@@ -109,12 +109,12 @@ function withEitherSaid(source: JsonSchema): JsonSchema {
 /** Clients of version 2 know no alternatives and no null, and take a description for complete. */
 function expressibleInV2(source: JsonSchema): JsonSchema {
   if (isExpressibleInV2(source)) return source
-  const { allOf: _, anyOf: __, oneOf: ___, not: ____, default: _____, ...said } = source
-  const keeps = said['x-kubernetes-preserve-unknown-fields'] === true
-  const { items, properties, type, nullable, ...rest } = said
+  const { allOf: _, anyOf: __, oneOf: ___, not: ____, default: _____, ...kept } = source
+  const keeps = kept['x-kubernetes-preserve-unknown-fields'] === true
+  const { items, properties, type, nullable, ...rest } = kept
   const open = nullable === true || keeps
   const untyped = nullable === true || (type === 'array' && (open || !items)) || (type === 'object' && keeps)
-  const required = requiredInV2(said, open)
+  const required = requiredInV2(kept, open)
   return {
     ...rest,
     ...(type && !untyped ? { type } : {}),

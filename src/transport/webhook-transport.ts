@@ -421,10 +421,10 @@ export function failureOf({ status, body, contentType }: WebhookAnswer): string 
   if (status >= 200 && status <= 206) return undefined
   const explained = status >= 400 ? explanationIn(body) : undefined
   if (explained !== undefined) return explained
-  const told = body.slice(0, 2048).trim() || 'unknown'
+  const shown = body.slice(0, 2048).trim() || 'unknown'
   const known = FAILURES[status]
-  if (known !== undefined) return known === '' ? told : known
-  if (status >= 500) return `an error on the server (${JSON.stringify(told)}) has prevented the request from succeeding`
+  if (known !== undefined) return known === '' ? shown : known
+  if (status >= 500) return `an error on the server (${JSON.stringify(shown)}) has prevented the request from succeeding`
   return `the server responded with the status code ${status} but did not return more information`
 }
 

@@ -71,11 +71,11 @@ function fillPod(pod: AnyObject, items: readonly Item[], budget: Budget): void {
   const limits = Object.assign({}, ...ofContainers.map(item => item.default)) as Amounts
   const requests = Object.assign({}, ...ofContainers.map(item => item.defaultRequest)) as Amounts
   budget.charge(containerCount(spec) * (Object.keys(limits).length + Object.keys(requests).length) * WORK_PER_DEFAULT)
-  const told = [
+  const defaulted = [
     ...(spec.containers ?? []).flatMap(container => fillContainer(container as Limited, { limits, requests }, 'container')),
     ...(spec.initContainers ?? []).flatMap(container => fillContainer(container as Limited, { limits, requests }, 'init container')),
   ]
-  if (told.length > 0) setOwn((pod.metadata.annotations ??= {}), ANNOTATION, `LimitRanger plugin set: ${told.join('; ')}`)
+  if (defaulted.length > 0) setOwn((pod.metadata.annotations ??= {}), ANNOTATION, `LimitRanger plugin set: ${defaulted.join('; ')}`)
 }
 
 function fillContainer(container: Limited, defaults: { limits: Amounts; requests: Amounts }, what: string): string[] {

@@ -17,13 +17,13 @@ export function reviewFor(
 ): JsonObject {
   const { attributes, object, oldObject } = request
   const about: JsonObject = { uid }
-  const said = admissionRequest(request)
-  for (const field in said) {
+  const fields = admissionRequest(request)
+  for (const field in fields) {
     if (field === 'dryRun') {
       about['object'] = (object ?? null) as unknown as Json
       about['oldObject'] = (oldObject ?? null) as unknown as Json
     }
-    about[field] = said[field]!
+    about[field] = fields[field]!
   }
   return { kind: 'AdmissionReview', apiVersion: `admission.${attributes.ctx.groupDomain}/${version}`, request: about }
 }

@@ -17,7 +17,8 @@ type Change = { readonly plural: RelatingResource; readonly read: (() => unknown
 export class NodeGraph {
   /** The edges of a vertex, each with the number of objects that define it. */
   readonly #edges = new Map<Vertex, Map<Vertex, number>>()
-  readonly #said = new Map<Vertex, readonly Edge[]>()
+  /** The edges that each object defines. */
+  readonly #edgesOfObject = new Map<Vertex, readonly Edge[]>()
   readonly #changed = new Map<Vertex, Change>()
 
   /** Records the current state of an object. */
@@ -47,11 +48,11 @@ export class NodeGraph {
 
   #settle(): void {
     for (const [source, { plural, read }] of this.#changed) {
-      for (const edge of this.#said.get(source) ?? []) this.#take(edge)
+      for (const edge of this.#edgesOfObject.get(source) ?? []) this.#take(edge)
       const object = read?.() as AnyObject | undefined
       const edges = object ? edgesOf(plural, object) : []
-      if (edges.length > 0) this.#said.set(source, edges)
-      else this.#said.delete(source)
+      if (edges.length > 0) this.#edgesOfObject.set(source, edges)
+      else this.#edgesOfObject.delete(source)
       for (const edge of edges) this.#add(edge)
     }
     this.#changed.clear()

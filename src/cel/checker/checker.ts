@@ -218,8 +218,8 @@ class Checker {
 
   #noOverload(expr: CallExpr, name: string, args: readonly CelType[]): void {
     this.#issue(expr, () => {
-      const told = args.map(type => formatType(this.#bindings.substitute(type, 'dyn')))
-      const signature = expr.target ? `${told[0]}.(${told.slice(1).join(', ')})` : `(${told.join(', ')})`
+      const types = args.map(type => formatType(this.#bindings.substitute(type, 'dyn')))
+      const signature = expr.target ? `${types[0]}.(${types.slice(1).join(', ')})` : `(${types.join(', ')})`
       return `found no matching overload for '${name}' applied to '${signature}'`
     })
   }

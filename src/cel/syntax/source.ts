@@ -91,17 +91,17 @@ const MAX_SNIPPET_BYTES = 16_384
 function formatIssues(source: Source, issues: readonly CelIssue[]): string {
   const shown = issues.slice(0, MAX_ISSUES)
   shown.sort((a, b) => a.location.line - b.location.line || a.location.column - b.location.column)
-  const told = shown.map(issue => formatIssue(source, issue))
-  if (issues.length > MAX_ISSUES) told.push(`${issues.length - MAX_ISSUES} more errors were truncated`)
-  return told.join('\n')
+  const lines = shown.map(issue => formatIssue(source, issue))
+  if (issues.length > MAX_ISSUES) lines.push(`${issues.length - MAX_ISSUES} more errors were truncated`)
+  return lines.join('\n')
 }
 
 function formatIssue(source: Source, { location, message }: CelIssue): string {
-  const told = `ERROR: ${source.description}:${location.line}:${location.column + 1}: ${message}`
+  const heading = `ERROR: ${source.description}:${location.line}:${location.column + 1}: ${message}`
   const line = source.line(location.line)
-  if (line === undefined || Buffer.byteLength(line) > MAX_SNIPPET_BYTES) return told
+  if (line === undefined || Buffer.byteLength(line) > MAX_SNIPPET_BYTES) return heading
   const snippet = line.replaceAll('\t', ' ')
-  return `${told}\n | ${snippet}\n | ${pointer(snippet, location.column)}`
+  return `${heading}\n | ${snippet}\n | ${pointer(snippet, location.column)}`
 }
 
 // Non-ASCII characters count as wide, as in cel-go, so that the caret stands below them.

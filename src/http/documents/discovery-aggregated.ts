@@ -25,15 +25,15 @@ export function aggregatedVersionIn({ params }: Clause): AggregatedVersion | und
 /** The aggregated document of the core group (`api`) or of all others (`apis`). */
 export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { version, others }: AggregatedOptions): object {
   const groups = root === 'apis' ? servedGroups(catalog, others) : [{ group: '', versions: coreVersions(catalog) }]
-  const told = new Map(Array.from(others?.all() ?? [], each => [groupVersionText(each), each.described?.discovery]))
-  const items = groups.map(group => groupItem(catalog, group, told)).filter(({ versions }) => versions.length > 0)
+  const foreign = new Map(Array.from(others?.all() ?? [], each => [groupVersionText(each), each.described?.discovery]))
+  const items = groups.map(group => groupItem(catalog, group, foreign)).filter(({ versions }) => versions.length > 0)
   return { kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: {}, items }
 }
 
 type AggregatedOptions = { readonly version: AggregatedVersion; readonly others: Aggregated | undefined }
 
 /** A version of another server is listed once its discovery document has been fetched. */
-function groupItem(catalog: Catalog, { group, versions }: ServedGroup, told: ReadonlyMap<string, JsonObject | undefined>) {
+function groupItem(catalog: Catalog, { group, versions }: ServedGroup, foreign: ReadonlyMap<string, JsonObject | undefined>) {
   const own = (version: string) => ({
     version,
     resources: (catalog.resources(group, version) ?? []).map(resourceItem),
@@ -43,7 +43,7 @@ function groupItem(catalog: Catalog, { group, versions }: ServedGroup, told: Rea
     metadata: group === '' ? {} : { name: group },
     versions: versions.flatMap((version): object[] => {
       const at = groupVersionText({ group, version })
-      return told.has(at) ? [told.get(at) ?? []].flat() : [own(version)]
+      return foreign.has(at) ? [foreign.get(at) ?? []].flat() : [own(version)]
     }),
   }
 }

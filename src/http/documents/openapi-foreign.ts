@@ -133,8 +133,8 @@ function operation(value: JsonObject, shared: JsonObject): JsonObject {
   for (const [code, response] of Object.entries(objectAt(value, 'responses'))) {
     if (!isObject(response)) continue
     const { description, schema: type } = response
-    const told = { description: typeof description === 'string' ? description : '' }
-    setOwn(responses, code, isObject(type) ? { ...told, schema: schema(type) } : told)
+    const described = { description: typeof description === 'string' ? description : '' }
+    setOwn(responses, code, isObject(type) ? { ...described, schema: schema(type) } : described)
   }
   kept['responses'] = responses
   for (const [name, member] of Object.entries(value)) if (name.startsWith('x-')) setOwn(kept, name, member)
@@ -157,8 +157,8 @@ function parametersOf({ parameters }: JsonObject, shared: JsonObject): JsonObjec
 function parameter({ name, in: location, description, required, type, schema: body }: JsonObject): JsonObject {
   const common = { name: String(name ?? ''), in: String(location ?? ''), ...(required === true && { required }) }
   if (location === 'body') return { ...common, ...(isObject(body) && { schema: schema(body) }) }
-  const told = typeof description === 'string' ? { description } : {}
-  return { ...common, ...told, type: typeof type === 'string' ? type : 'string' }
+  const described = typeof description === 'string' ? { description } : {}
+  return { ...common, ...described, type: typeof type === 'string' ? type : 'string' }
 }
 
 function pathItemV3(item: JsonObject): JsonObject {
@@ -177,8 +177,8 @@ function operationV3({ parameters, produces, consumes, schemes: _, responses, ..
     Object.fromEntries((Array.isArray(media) && media.length > 0 ? media : ['*/*']).map(each => [String(each), { schema: type }]))
   const answers: JsonObject = {}
   for (const [code, response] of Object.entries(isObject(responses) ? responses : {})) {
-    const { schema: type, ...told } = response as JsonObject
-    setOwn(answers, code, type === undefined ? told : { ...told, content: contentOf(produces, type) })
+    const { schema: type, ...described } = response as JsonObject
+    setOwn(answers, code, type === undefined ? described : { ...described, content: contentOf(produces, type) })
   }
   return {
     ...rest,

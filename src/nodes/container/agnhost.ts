@@ -21,17 +21,17 @@ const SERVING: ReadonlyMap<string, Readonly<Record<string, number>> | undefined>
 
 /** Undefined for an unknown command. The first word is the program. */
 export function runAgnhost(words: readonly string[], inputs: ContainerInputs): Understood | undefined {
-  const [, does = 'pause', ...args] = words
-  if (does === 'pause') return { ...FOREVER, log: 'Paused\n', ports: [] }
-  if (SERVING.has(does)) {
-    const ports = SERVING.get(does)
-    const unhealthyMs = does === 'liveness' ? 10_000 : does === 'grpc-health-checking' ? unhealthyAfter(args) : undefined
+  const [, subcommand = 'pause', ...args] = words
+  if (subcommand === 'pause') return { ...FOREVER, log: 'Paused\n', ports: [] }
+  if (SERVING.has(subcommand)) {
+    const ports = SERVING.get(subcommand)
+    const unhealthyMs = subcommand === 'liveness' ? 10_000 : subcommand === 'grpc-health-checking' ? unhealthyAfter(args) : undefined
     return { ...FOREVER, ...(ports && { ports: portsOf(ports, args) }), ...(unhealthyMs !== undefined && { unhealthyMs }) }
   }
-  if (does === 'etc-hosts') return printedFile('/etc/hosts', inputs)
-  if (does === 'logs-generator') return generatedLog(args)
-  if (does === 'entrypoint-tester') return { ...FOREVER, runMs: 0, log: `[${words.join(' ')}]\n` }
-  return does === 'mounttest' ? mountTest(args, inputs) : undefined
+  if (subcommand === 'etc-hosts') return printedFile('/etc/hosts', inputs)
+  if (subcommand === 'logs-generator') return generatedLog(args)
+  if (subcommand === 'entrypoint-tester') return { ...FOREVER, runMs: 0, log: `[${words.join(' ')}]\n` }
+  return subcommand === 'mounttest' ? mountTest(args, inputs) : undefined
 }
 
 function printedFile(path: string, { file }: ContainerInputs): Understood | undefined {

@@ -105,8 +105,8 @@ function argsOf(
   if (!takesArgs(name)) return { args: undefined, problems: [] }
   try {
     const read = readArgs(name, args)
-    const told = `${where}: strict decoding error: decoding args for plugin ${name}: strict decoding error: ${read.problems.join(', ')}`
-    return { args: read.args, problems: read.problems.length > 0 ? [told] : [] }
+    const problem = `${where}: strict decoding error: decoding args for plugin ${name}: strict decoding error: ${read.problems.join(', ')}`
+    return { args: read.args, problems: read.problems.length > 0 ? [problem] : [] }
   } catch (error) {
     if (error instanceof ConfigurationError) throw new ConfigurationError(`${where}: ${error.message}`)
     throw error

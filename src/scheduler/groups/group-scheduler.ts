@@ -343,12 +343,12 @@ function complete(node: GroupNode, results: GroupResults, above: GroupResult): v
 
 /** Adds to every result how the preemption went, after the messages of other plugins unless it decides alone. */
 function applyPreemption(results: GroupResults, preemption: GroupPreemption, messages: readonly string[]): void {
-  const said = (text: string) => `pod group preemption: ${text}`
+  const prefixed = (text: string) => `pod group preemption: ${text}`
   let reason: string
-  if (preemption.type !== 'none') reason = said(preemption.reason)
+  if (preemption.type !== 'none') reason = prefixed(preemption.reason)
   else {
     const { code, reasons } = preemption.status
-    const text = said(reasons.join(', '))
+    const text = prefixed(reasons.join(', '))
     if (code === 'error') {
       const failed = errorStatus(`error in "DefaultPreemption" PodGroupPostFilter plugins: ${text}`)
       for (const result of results.values()) result.status = failed

@@ -42,8 +42,8 @@ export function stuckDeletions({ namespaces, definitions, instances }: CheckedOb
 
 /** In the words of the conditions that the namespace controller writes. */
 function namespaceReason(namespace: AnyObject): string {
-  const said = conditionsOf(namespace).filter(({ status, type }) => status === 'True' && type.startsWith('Namespace'))
-  const reasons = said.map(({ message = '' }) => message).filter(message => message !== '')
+  const blocking = conditionsOf(namespace).filter(({ status, type }) => status === 'True' && type.startsWith('Namespace'))
+  const reasons = blocking.map(({ message = '' }) => message).filter(message => message !== '')
   const finalizers: readonly string[] = (namespace as Loose)['spec']?.finalizers ?? []
   return reasons.length > 0
     ? reasons.join('; ')

@@ -84,8 +84,8 @@ export function explain(error: unknown, where: string): StoreUnavailable {
 function reasonOf(error: unknown, where: string): [message: string, problem: string] {
   const { code, reason } = ((error as Error)?.cause ?? error ?? {}) as { code?: unknown; reason?: unknown }
   // The error of OpenSSL is in its own field; the message is for readers of its sources.
-  const said = typeof reason === 'string' && reason !== '' ? reason : messageOf(error)
-  const text = said.trim().replace(/\s+/g, ' ')
+  const message = typeof reason === 'string' && reason !== '' ? reason : messageOf(error)
+  const text = message.trim().replace(/\s+/g, ' ')
   if (error instanceof RpcError) return ofStatus(error, where)
   if (typeof code === 'string') {
     const known = SOCKET[code] ?? (code.includes('ALERT') ? CLIENT_CERTIFICATE : undefined)
