@@ -1,5 +1,6 @@
 /** The output of `keelson help` (all commands) and `keelson help COMMAND` (all flags of one). */
 import { FLAGS } from '../flags/serve-flags.ts'
+import { RECORD_FLAGS } from './record-flags.ts'
 
 /** A command in the usage. */
 export type Described = { readonly usage: string; readonly doc: string }
@@ -204,7 +205,7 @@ a snapshot and read that.`,
       ['--data-dir DIR', 'read the data directory of a server (default ./keelson-data)'],
       ['--snapshot FILE', 'read a file of keelson snapshot save'],
       ['--output yaml|json|raw', 'yaml: the object after comments with revision, size and checksum; raw: the bytes (default yaml)'],
-      ...asForServe('etcd-servers', 'etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'),
+      ...asForServe('etcd-servers', ...RECORD_FLAGS),
     ],
   },
   migrate: {
@@ -213,7 +214,7 @@ a snapshot and read that.`,
       ['--from embedded:DIR | etcd:URL,…', 'the cluster to copy: a data directory, or the members of an etcd'],
       ['--to embedded:DIR | etcd:URL,…', 'the destination: an empty or new directory, or an etcd with nothing below --etcd-prefix'],
       ['--skip-unreadable', 'skip records that cannot be read, and list them'],
-      ...asForServe('etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'),
+      ...asForServe(...RECORD_FLAGS),
     ],
   },
   kubeconfig: {

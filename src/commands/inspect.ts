@@ -9,15 +9,15 @@ import { type FoundRecord, Records, type RecordsPlace } from '../server/data/ins
 import { resourceOf } from '../storage/resource-prefix.ts'
 import { type Arguments, outputOf, readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
+import { RECORD_FLAGS } from './record-flags.ts'
 import { sizeText, tableText } from './text.ts'
 
 const USAGE = 'keelson inspect KEY… [--data-dir DIR | --snapshot FILE | --etcd-servers URL,…] [--output yaml|json|raw]'
-const SERVE_FLAGS = ['encryption-provider-config', 'etcd-cafile', 'etcd-certfile', 'etcd-keyfile', 'etcd-prefix', 'group-domain'] as const
 
 export const inspect: Command = async args => {
-  const given = readArguments(args, { flags: ['data-dir', 'snapshot', 'etcd-servers', 'output', ...SERVE_FLAGS], usage: USAGE })
+  const given = readArguments(args, { flags: ['data-dir', 'snapshot', 'etcd-servers', 'output', ...RECORD_FLAGS], usage: USAGE })
   const output = outputOf(given, ['yaml', 'json', 'raw'])
-  const config = readFlags(given.only(SERVE_FLAGS))
+  const config = readFlags(given.only(RECORD_FLAGS))
   const place = placeOf(given)
   const { decrypt, close } = await openDecrypting(place, config)
   try {

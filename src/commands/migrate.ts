@@ -4,11 +4,13 @@ import { readFlags } from '../flags/read-flags.ts'
 import { UsageError } from '../flags/usage-error.ts'
 import { ConfigError } from '../server/config.ts'
 import { type Location, locationName, type Migrated, migrate as migrateCluster } from '../server/data/migration.ts'
+import { readArguments } from './arguments.ts'
 import type { Command } from './command.ts'
 import { Progress } from './progress.ts'
+import { RECORD_FLAGS } from './record-flags.ts'
 
 export const migrate: Command = async args => {
-  const { from, to, skipUnreadable, others } = readArguments(args)
+  const { from, to, skipUnreadable, others } = readMigration(args)
   const progress = new Progress(process.stderr, { linesElsewhere: true })
   let migrated: Migrated
   try {
@@ -26,40 +28,21 @@ export const migrate: Command = async args => {
   return 0
 }
 
-/** Flags of serve for the connection to etcd and the encryption of its records. */
-const SHARED_FLAGS: ReadonlySet<string> = new Set([
-  'encryption-provider-config',
-  'etcd-cafile',
-  'etcd-certfile',
-  'etcd-keyfile',
-  'etcd-prefix',
-  'group-domain',
-])
 const USAGE = 'keelson migrate --from embedded:DIR|etcd:URL,… --to embedded:DIR|etcd:URL,…'
 
-type Arguments = { readonly from: Location; readonly to: Location; readonly skipUnreadable: boolean; readonly others: readonly string[] }
+type Migration = { readonly from: Location; readonly to: Location; readonly skipUnreadable: boolean; readonly others: readonly string[] }
 
-function readArguments(args: readonly string[]): Arguments {
-  const locations = new Map<string, Location>()
-  const others: string[] = []
-  let skipUnreadable = false
-  for (let i = 0; i < args.length; i++) {
-    const [, name = '', , inline] = /^--([a-z-]+)(=([\s\S]*))?$/.exec(args[i]!) ?? []
-    if (name === 'skip-unreadable' && inline === undefined) {
-      skipUnreadable = true
-      continue
-    }
-    const isLocation = name === 'from' || name === 'to'
-    if (!isLocation && !SHARED_FLAGS.has(name)) throw new UsageError(`unknown argument ${args[i]}: ${USAGE}`)
-    const value = inline ?? args[++i]
-    if (value === undefined) throw new UsageError(`--${name} needs a value: ${USAGE}`)
-    if (isLocation) locations.set(name, readLocation(name, value))
-    else others.push(`--${name}=${value}`)
-  }
-  const [from, to] = [locations.get('from'), locations.get('to')]
+function readMigration(args: readonly string[]): Migration {
+  const given = readArguments(args, { flags: ['from', 'to', ...RECORD_FLAGS], switches: ['skip-unreadable'], usage: USAGE })
+  const [unknown] = given.rest
+  if (unknown !== undefined) throw new UsageError(`unknown argument ${unknown}: ${USAGE}`)
+  const [from, to] = (['from', 'to'] as const).map(flag => {
+    const value = given.value(flag)
+    return value === undefined ? undefined : readLocation(flag, value)
+  })
   if (!from || !to) throw new UsageError(`--${from ? 'to' : 'from'} is missing: ${USAGE}`)
   if (locationName(from) === locationName(to)) throw new ConfigError('--from and --to are the same')
-  return { from, to, skipUnreadable, others }
+  return { from, to, skipUnreadable: given.has('skip-unreadable'), others: given.only(RECORD_FLAGS) }
 }
 
 function readLocation(flag: string, text: string): Location {
