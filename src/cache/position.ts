@@ -62,12 +62,12 @@ export class Position {
     this.#revision = revision
   }
 
-  /** Wakes those that wait for what can be read now. */
+  /** Wakes those whose revision can be read now. */
   wake(): void {
     this.#waiters.wake(this.#revision)
   }
 
-  /** Wakes everybody, as nobody knows whether what they wait for will ever be. */
+  /** Wakes all that wait: their revision may never come. */
   wakeAll(): void {
     this.#waiters.wake(Number.POSITIVE_INFINITY)
   }

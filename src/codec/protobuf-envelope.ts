@@ -7,7 +7,7 @@ import { DELIMITED, ProtobufError, ProtobufReader } from './protobuf-reader.ts'
 export const PROTOBUF = 'application/vnd.kubernetes.protobuf'
 export const PROTOBUF_STREAM = `${PROTOBUF};stream=watch`
 
-/** A message that says what it is. */
+/** A message with its kind and version. */
 export type Enveloped = {
   readonly kind: string
   readonly apiVersion: string

@@ -97,7 +97,7 @@ function rankGroup(spec: Ranked, { className, priority, preemptionPolicy }: Stan
   spec.preemptionPolicy = preemptionPolicy
 }
 
-/** Clients that send the pod they once wrote do not know what it was given. */
+/** Clients that send a pod as they wrote it do not know the fields that admission has set. */
 function keepRank(spec: PodSpec, old: PodSpec): void {
   if (old.priority !== undefined) spec.priority ??= old.priority
   if (old.preemptionPolicy !== undefined) spec.preemptionPolicy ??= old.preemptionPolicy

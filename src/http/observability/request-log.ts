@@ -51,7 +51,7 @@ export type LoggedRequest = {
 
 /** A guess: an object, its fields, and two bytes for each character of its texts. */
 const BYTES_OF_RECORD = 600
-/** Requests for these paths are not recorded: those who look would see themselves, and tests what they did to the server. */
+/** Requests for these paths are not recorded: those who look would see themselves, and tests their own requests for the state of the server. */
 const OWN_PATHS = { lookedAt: '/keelson/v1/requests', always: '/keelson/v1/' }
 
 export class RequestLog {

@@ -25,7 +25,7 @@ export type FolderEncryptionOptions = {
 }
 
 export type FolderEncryption = {
-  /** For `openEmbeddedStore`: what it cannot decrypt becomes the fault of an entry. */
+  /** For `openEmbeddedStore`: a record that it cannot decrypt becomes the fault of an entry. */
   readonly transformer: RecordTransformer
   /** The missing file; undefined where the directory has keys, or needs none. */
   readonly missing: string | undefined

@@ -62,7 +62,7 @@ export type ToSupervisor =
   | { readonly type: 'pong' }
   /** It owns the embedded store from now on. */
   | { readonly type: 'primary' }
-  /** Another process does not take what it is sent, and holds up all. */
+  /** Another process does not read its messages, and holds up all. */
   | { readonly type: 'stuck'; readonly pid: number }
   /** It takes no more connections. */
   | { readonly type: 'draining' }

@@ -160,7 +160,7 @@ export class Siblings {
     this.#send({ type: 'primary' })
   }
 
-  /** Reports a process that does not take what it is sent. */
+  /** Reports a process that does not read its messages. */
   reportStuck(pid: number): void {
     this.#send({ type: 'stuck', pid })
   }

@@ -36,7 +36,7 @@ export function loadHistory(file: Headers, known?: readonly DamagedRecord[]): Lo
 // A damaged revision at the end of the log that is further off than this is not believed.
 const MAX_GAP = 1_000_000
 
-/** Damaged headers may name any revision; what they get is one between those of their sound neighbours, which they must have had. */
+/** Damaged headers may name any revision; they get one between those of their sound neighbours, which they must have had. */
 function* inOrder(file: Headers, compacted: Revision): Generator<KeyedState<Stored>> {
   let last: Revision = 0
   let damaged: KeyedState<Stored>[] = []

@@ -5,7 +5,7 @@ import { RpcError } from '../../transport/grpc/connection.ts'
 import type { Cluster } from './cluster.ts'
 import { grantLease } from './messages.ts'
 
-/** A lease lasts longer than what it is for by this part, and at most by so much, so that later keys can share it. */
+/** A lease lasts longer than its first key by this share, and at most by this time, so that later keys can share it. */
 const LONGER_BY = 0.05
 const MAX_SECONDS = 60
 const KEYS_PER_LEASE = 1_000

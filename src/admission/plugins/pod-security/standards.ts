@@ -1,8 +1,8 @@
 /**
  * The Pod Security Standards: what the levels `baseline` and `restricted` forbid of a pod, version by version.
  *
- * A check has one rule for each Kubernetes version since which it is what it is; a policy pinned to v1.24 is held to the rules of
- * that version. `restricted` is `baseline` and its own checks, some of which stand in for a check of `baseline`.
+ * A check has one rule for each Kubernetes version that changed it; a policy pinned to v1.24 is held to the rules of that
+ * version. `restricted` is `baseline` and its own checks, some of which stand in for a check of `baseline`.
  */
 import type { PodSpec } from '../../../kinds/rules/pod/spec.ts'
 import { goQuote } from '../../../lib/go-text.ts'
