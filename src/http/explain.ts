@@ -19,9 +19,9 @@ export const explain =
     const { request, route } = exchange
     if (route.type !== 'call') return next(exchange)
     if (log.enabled('debug') && !isRead(route.call)) exchange.explanation = new Explanation()
-    const wanted = header(request.headers, 'keelson-explain')
-    if (wanted === undefined) return next(exchange)
-    if (wanted !== 'admission' && wanted !== DETAILED) {
+    const requested = header(request.headers, 'keelson-explain')
+    if (requested === undefined) return next(exchange)
+    if (requested !== 'admission' && requested !== DETAILED) {
       answerWith(exchange, 'only admission can be explained')
       return next(exchange)
     }
@@ -29,7 +29,7 @@ export const explain =
     const user = exchange.impersonator ?? exchange.user!
     return whenDone(authorizer.authorize(user, PERMISSION, request), decision => {
       if (decision.verdict === 'allow') {
-        const explanation = (exchange.explanation = new Explanation({ isDetailed: wanted === DETAILED }))
+        const explanation = (exchange.explanation = new Explanation({ isDetailed: requested === DETAILED }))
         exchange.explain = () => explanation.toHeader()
       } else answerWith(exchange, forbidden(user, PERMISSION).message)
       return next(exchange)

@@ -8,7 +8,7 @@ export type Session =
 export type CommandSession = {
   readonly type: 'command'
   /** The streams that the client asks for. */
-  readonly wanted: RequestedStreams
+  readonly requested: RequestedStreams
   /** Runs the command to its end. It ends everything that it has started when the signal aborts. Never rejects. */
   readonly run: (streams: CommandStreams) => Promise<CommandEnd>
 }

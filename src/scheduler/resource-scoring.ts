@@ -37,7 +37,7 @@ export function strategyScorer(strategy: ScoringStrategy): (pod: PodInfo) => (no
         const capacity = amountIn(allocatable, meter)
         if (capacity <= 0) continue
         const { weight } = meter
-        const score = scoreOf(usedOn(node, meter) + meter.asked, capacity)
+        const score = scoreOf(usedOn(node, meter) + meter.requested, capacity)
         if (isRatio && score <= 0) continue
         sum += score * weight
         weights += weight
@@ -81,7 +81,7 @@ export function brokenLine(shape: readonly ShapePoint[]): (utilization: number) 
 export function balanceScorer(resources: readonly WeightedResource[]): (pod: PodInfo) => ((node: NodeInfo) => number) | undefined {
   const meters = resources.map(resource => meterOf(resource, { isExact: true }))
   return pod => {
-    if (meters.every(meter => askedBy(pod, meter) === 0)) return undefined
+    if (meters.every(meter => requestedBy(pod, meter) === 0)) return undefined
     const counted = countedFor(pod, meters)
     const deviationsOn = counted.length === 2 ? deviationsOfTwo(counted[0]!, counted[1]!) : deviationsOfMany(counted)
     return node => {
@@ -109,7 +109,7 @@ function deviationsOfTwo(one: Counted, other: Counted): Deviations {
     const [used, otherUsed] = [usedOn(node, one), usedOn(node, other)]
     return {
       before: Math.abs((Math.min(1, used / capacity) - Math.min(1, otherUsed / otherCapacity)) / 2),
-      after: Math.abs((Math.min(1, (used + one.asked) / capacity) - Math.min(1, (otherUsed + other.asked) / otherCapacity)) / 2),
+      after: Math.abs((Math.min(1, (used + one.requested) / capacity) - Math.min(1, (otherUsed + other.requested) / otherCapacity)) / 2),
     }
   }
 }
@@ -118,7 +118,7 @@ function deviationsOfMany(counted: readonly Counted[]): Deviations {
   return node => {
     const there = counted.filter(meter => amountIn(node.allocatable, meter) > 0)
     const shares = (isAfter: boolean) =>
-      there.map(meter => Math.min(1, (usedOn(node, meter) + (isAfter ? meter.asked : 0)) / amountIn(node.allocatable, meter)))
+      there.map(meter => Math.min(1, (usedOn(node, meter) + (isAfter ? meter.requested : 0)) / amountIn(node.allocatable, meter)))
     return { before: deviation(shares(false)), after: deviation(shares(true)) }
   }
 }
@@ -138,7 +138,7 @@ type Meter = {
   /** Whether containers that name none count with an assumed amount. */
   readonly isAssumed: boolean
 }
-type Counted = Meter & { readonly asked: number }
+type Counted = Meter & { readonly requested: number }
 
 /** `isExact`: without the assumed amounts of containers that name none. */
 function meterOf({ name, weight }: WeightedResource, { isExact }: { readonly isExact: boolean }): Meter {
@@ -164,7 +164,7 @@ function usedOn({ requested, nonZero }: NodeInfo, meter: Meter): number {
   return meter.kind === 'cpu' ? nonZero.cpu : nonZero.memory
 }
 
-function askedBy({ requests, nonZero }: PodInfo, meter: Meter): number {
+function requestedBy({ requests, nonZero }: PodInfo, meter: Meter): number {
   if (!meter.isAssumed) return amountIn(requests, meter)
   return meter.kind === 'cpu' ? nonZero.cpu : nonZero.memory
 }
@@ -172,7 +172,7 @@ function askedBy({ requests, nonZero }: PodInfo, meter: Meter): number {
 /** The resources that count for a pod, with how much of each it asks for. Those in pieces count only for pods that ask for them. */
 const countedFor = (pod: PodInfo, meters: readonly Meter[]): readonly Counted[] =>
   meters.flatMap(meter => {
-    const asked = askedBy(pod, meter)
+    const requested = requestedBy(pod, meter)
     // In this order all of them have one hidden class; they are read for every node.
-    return asked === 0 && meter.kind === 'scalar' ? [] : [{ asked, ...meter }]
+    return requested === 0 && meter.kind === 'scalar' ? [] : [{ requested, ...meter }]
   })

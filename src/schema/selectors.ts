@@ -161,15 +161,15 @@ export function parseFieldSelector(text: string): FieldTerms {
 /** Whether fields match every term. */
 export function matchesFieldTerms(terms: FieldTerms, fieldOf: (field: string) => string): boolean {
   if (terms.length <= FEW) return terms.every(({ field, operator, value }) => (fieldOf(field) === value) === (operator === '='))
-  for (const [field, { wanted, refused }] of fieldConditionsOf(terms)) {
+  for (const [field, { required, refused }] of fieldConditionsOf(terms)) {
     const value = fieldOf(field)
-    if (refused.has(value) || wanted.size > 1 || (wanted.size === 1 && !wanted.has(value))) return false
+    if (refused.has(value) || required.size > 1 || (required.size === 1 && !required.has(value))) return false
   }
   return true
 }
 
 /** The combination of all terms about one field: it cannot have more than one value. */
-type FieldCondition = { readonly wanted: Set<string>; readonly refused: Set<string> }
+type FieldCondition = { readonly required: Set<string>; readonly refused: Set<string> }
 const knownFieldConditions = new WeakMap<FieldTerms, ReadonlyMap<string, FieldCondition>>()
 
 function fieldConditionsOf(terms: FieldTerms): ReadonlyMap<string, FieldCondition> {
@@ -177,9 +177,9 @@ function fieldConditionsOf(terms: FieldTerms): ReadonlyMap<string, FieldConditio
   if (known) return known
   const conditions = new Map<string, FieldCondition>()
   for (const { field, operator, value } of terms) {
-    const condition = conditions.get(field) ?? { wanted: new Set(), refused: new Set() }
+    const condition = conditions.get(field) ?? { required: new Set(), refused: new Set() }
     conditions.set(field, condition)
-    ;(operator === '=' ? condition.wanted : condition.refused).add(value)
+    ;(operator === '=' ? condition.required : condition.refused).add(value)
   }
   knownFieldConditions.set(terms, conditions)
   return conditions

@@ -49,9 +49,9 @@ test('rules say how far back recommendations count in each direction', () => {
   assert.equal(outcome(2, remembered([3, 200]), limits({ behavior })), '3 ScaleDownStabilized DesiredWithinRange')
   // Between the lowest and the highest the size stays.
   assert.equal(outcome(6, remembered([3, 30]), limits({ behavior })), '4 ScaleUpStabilized DesiredWithinRange')
-  const unsaid = { ...BEHAVIOR, scaleDown: { selectPolicy: 'Max', policies: BEHAVIOR.scaleDown!.policies! } }
+  const withoutWindow = { ...BEHAVIOR, scaleDown: { selectPolicy: 'Max', policies: BEHAVIOR.scaleDown!.policies! } }
   assert.equal(
-    outcome(2, remembered([3, 200]), limits({ behavior: unsaid, downscaleStabilizationMs: 100_000 })),
+    outcome(2, remembered([3, 200]), limits({ behavior: withoutWindow, downscaleStabilizationMs: 100_000 })),
     '2 ReadyForNewScale DesiredWithinRange',
   )
 })

@@ -95,9 +95,9 @@ export async function runOverChannels(
     channels.send(ERROR, Buffer.from(internalFailure(`unable to upgrade connection: ${session.message}`)))
     return channels.close()
   }
-  const { wanted } = session
+  const { requested } = session
   const resizes = new Resizes()
-  const stdin = wanted.stdin ? inputOf(() => channels) : undefined
+  const stdin = requested.stdin ? inputOf(() => channels) : undefined
   const isNewest = protocol.startsWith('v5.')
   let isOpen = true
   const endInput = () => {
@@ -111,8 +111,8 @@ export async function runOverChannels(
   })
   channels.gone.signal.addEventListener('abort', endInput, { once: true })
   // An empty message on the first channel that can be written shows that the connection is open.
-  channels.send(wanted.stdout ? STDOUT : wanted.stderr ? STDERR : ERROR, NOTHING)
-  const [stdout, stderr] = [wanted.stdout ? channels.writer(STDOUT) : nowhere(), wanted.stderr ? channels.writer(STDERR) : nowhere()]
+  channels.send(requested.stdout ? STDOUT : requested.stderr ? STDERR : ERROR, NOTHING)
+  const [stdout, stderr] = [requested.stdout ? channels.writer(STDOUT) : nowhere(), requested.stderr ? channels.writer(STDERR) : nowhere()]
   const end = await session.run({ stdin, stdout, stderr, onResize: listener => resizes.onResize(listener), signal: channels.gone.signal })
   await Promise.all([stdout, stderr].map(finished))
   const text = /^v[45]\./.test(protocol) ? statusText(end) : plainStatusText(end)

@@ -11,9 +11,9 @@ export const COMMAND_PROTOCOLS = ['v4.channel.k8s.io', 'v3.channel.k8s.io', 'v2.
 export const PORT_PROTOCOLS = ['portforward.k8s.io']
 
 export function runOverSpdy(socket: Duplex, head: Uint8Array, { session, protocol }: { session: CommandSession; protocol: string }): void {
-  const { wanted } = session
-  const hasResize = wanted.tty && ['v4.channel.k8s.io', 'v3.channel.k8s.io'].includes(protocol)
-  const expected = new Set(namesOf(wanted, hasResize))
+  const { requested } = session
+  const hasResize = requested.tty && ['v4.channel.k8s.io', 'v3.channel.k8s.io'].includes(protocol)
+  const expected = new Set(namesOf(requested, hasResize))
   const streams = new Map<string, SpdyStream>()
   const resizes = new Resizes()
   const gone = new AbortController()

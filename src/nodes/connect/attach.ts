@@ -9,16 +9,16 @@ export type AttachParts = ExecParts & {
 }
 
 /** As at a kubelet, the container decides whether there is a terminal. */
-export function attachSession(asked: RequestedStreams, parts: AttachParts): Session {
+export function attachSession(requested: RequestedStreams, parts: AttachParts): Session {
   const { container, to } = parts
   const tty = container.tty === true
-  const wanted = { ...asked, stdin: asked.stdin && container.stdin === true, tty }
+  const effective = { ...requested, stdin: requested.stdin && container.stdin === true, tty }
   const words = [...(container.command ?? []), ...(container.args ?? [])]
-  const isShell = wanted.stdin && containersOf(to.pod.spec).includes(container) && (words.length === 0 || isInteractive(words))
+  const isShell = effective.stdin && containersOf(to.pod.spec).includes(container) && (words.length === 0 || isInteractive(words))
   return {
     type: 'command',
-    wanted: { ...asked, stderr: asked.stderr && !tty, tty: asked.tty },
-    run: streams => (isShell ? runShell(streams, wanted, parts) : showOutput(streams, parts, tty)),
+    requested: { ...requested, stderr: requested.stderr && !tty, tty: requested.tty },
+    run: streams => (isShell ? runShell(streams, effective, parts) : showOutput(streams, parts, tty)),
   }
 }
 

@@ -29,18 +29,18 @@ export function requestedStreams(query: URLSearchParams): RequestedStreams | und
     return text !== null && text !== '0' && text.toLowerCase() !== 'false'
   }
   const tty = isTrue('tty')
-  const wanted = { stdin: isTrue('stdin'), stdout: isTrue('stdout'), stderr: isTrue('stderr') && !tty, tty }
-  return wanted.stdin || wanted.stdout || wanted.stderr ? wanted : undefined
+  const requested = { stdin: isTrue('stdin'), stdout: isTrue('stdout'), stderr: isTrue('stderr') && !tty, tty }
+  return requested.stdin || requested.stdout || requested.stderr ? requested : undefined
 }
 
 export const NO_STREAMS: Session = { type: 'refused', code: 400, message: 'you must specify at least 1 of stdin, stdout, stderr' }
 
-export function execSession(command: readonly string[], wanted: RequestedStreams, parts: ExecParts): Session {
+export function execSession(command: readonly string[], requested: RequestedStreams, parts: ExecParts): Session {
   return {
     type: 'command',
-    wanted,
+    requested,
     run: streams =>
-      guarded(() => (isInteractive(command) ? runShell(streams, wanted, parts) : runOnce(command, streams, { wanted, parts }))),
+      guarded(() => (isInteractive(command) ? runShell(streams, requested, parts) : runOnce(command, streams, { requested, parts }))),
   }
 }
 
@@ -57,9 +57,9 @@ async function guarded(run: () => Promise<CommandEnd>): Promise<CommandEnd> {
   }
 }
 
-type Once = { readonly wanted: RequestedStreams; readonly parts: ExecParts }
+type Once = { readonly requested: RequestedStreams; readonly parts: ExecParts }
 
-async function runOnce(command: readonly string[], streams: CommandStreams, { wanted, parts }: Once): Promise<CommandEnd> {
+async function runOnce(command: readonly string[], streams: CommandStreams, { requested, parts }: Once): Promise<CommandEnd> {
   const { stdin } = streams
   const execution = new Execution(parts)
   let result = await execution.run(command, stdin ? 'unread' : '')
@@ -73,7 +73,7 @@ async function runOnce(command: readonly string[], streams: CommandStreams, { wa
   }
   stdin?.resume()
   if (result === 'input') return { failure: 'no input' }
-  await show(result, streams, wanted)
+  await show(result, streams, requested)
   await lasting(result.runMs, streams.signal)
   return endOf(command, result.exitCode)
 }
@@ -97,21 +97,21 @@ async function allOf(input: Readable): Promise<string | undefined> {
 }
 
 /** Runs one line of input after the other. With a terminal it shows a prompt. */
-export async function runShell(streams: CommandStreams, wanted: RequestedStreams, parts: ExecParts): Promise<CommandEnd> {
+export async function runShell(streams: CommandStreams, requested: RequestedStreams, parts: ExecParts): Promise<CommandEnd> {
   const { stdin, stdout, signal } = streams
   if (!stdin) return endOf(['sh'], 0)
   const execution = new Execution(parts)
   const write = (text: string) => void stdout.write(text)
-  const prompt = () => wanted.tty && write(PROMPT)
+  const prompt = () => requested.tty && write(PROMPT)
   let exitCode = 0
   prompt()
-  const lines: AsyncIterable<Line> = wanted.tty ? typedLines(stdin, write) : plainLines(stdin)
+  const lines: AsyncIterable<Line> = requested.tty ? typedLines(stdin, write) : plainLines(stdin)
   for await (const line of lines) {
     if (signal.aborted) break
     if (line.type === 'line' && line.text.trim() !== '') {
       const result = await execution.run(['sh', '-c', line.text], '')
       if (result === 'input') continue
-      await show(result, streams, wanted)
+      await show(result, streams, requested)
       await lasting(result.runMs, signal)
       exitCode = result.exitCode
       if (result.hasExited) break

@@ -16,20 +16,20 @@ type Run = NonNullable<ReturnType<LivePods['run']>>
 
 export function execInProcess(
   command: readonly string[],
-  wanted: RequestedStreams,
+  requested: RequestedStreams,
   { live, run }: { readonly live: LivePods; readonly run: Run },
 ): Session {
   return {
     type: 'command',
-    wanted,
+    requested,
     async run(streams) {
       // Without a terminal a shell shows its prompt only when told so.
-      const words = wanted.tty && isInteractive(command) && !command.includes('-i') ? [...command, '-i'] : command
+      const words = requested.tty && isInteractive(command) && !command.includes('-i') ? [...command, '-i'] : command
       await run.process.started
       const program = live.commandIn(run, words)
       if (!program) return { failure: 'the container is not running' }
       try {
-        return await connected(startCommand(program, live.groups), streams, { command, wanted })
+        return await connected(startCommand(program, live.groups), streams, { command, requested })
       } catch (error) {
         return { failure: messageOf(error) }
       }
@@ -37,10 +37,10 @@ export function execInProcess(
   }
 }
 
-type Command = { readonly command: readonly string[]; readonly wanted: RequestedStreams }
+type Command = { readonly command: readonly string[]; readonly requested: RequestedStreams }
 
 /** Connects a command with a client until it ends. Rejects when it cannot be started. */
-function connected(child: ChildProcess, streams: CommandStreams, { command, wanted }: Command): Promise<CommandEnd> {
+function connected(child: ChildProcess, streams: CommandStreams, { command, requested }: Command): Promise<CommandEnd> {
   const { stdin, stdout, stderr, signal } = streams
   return new Promise((resolve, reject) => {
     const stop = () => signalGroup(child.pid, 'SIGKILL')
@@ -52,9 +52,9 @@ function connected(child: ChildProcess, streams: CommandStreams, { command, want
       const reason = code === 'ENOENT' ? 'executable file not found in $PATH' : 'permission denied'
       resolve({ failure: `exec: "${command[0] ?? ''}": ${reason}: unknown` })
     })
-    const out = copy(child.stdout!, stdout, wanted.tty)
-    const err = copy(child.stderr!, wanted.tty ? stdout : stderr, wanted.tty)
-    if (stdin) void feed(stdin, child.stdin!, { wanted, stdout, interrupt: () => signalGroup(child.pid, 'SIGINT') })
+    const out = copy(child.stdout!, stdout, requested.tty)
+    const err = copy(child.stderr!, requested.tty ? stdout : stderr, requested.tty)
+    if (stdin) void feed(stdin, child.stdin!, { requested, stdout, interrupt: () => signalGroup(child.pid, 'SIGINT') })
     else child.stdin!.end()
     child.once('exit', (code, ended) => {
       signal.removeEventListener('abort', stop)
@@ -79,16 +79,16 @@ async function copy(from: Readable, to: Writable, isTerminal: boolean): Promise<
 }
 
 type Feeding = {
-  readonly wanted: RequestedStreams
+  readonly requested: RequestedStreams
   readonly stdout: Writable
   readonly interrupt: () => void
   readonly keepsOpen?: boolean
 }
 
 /** Passes input on; lines that are typed at a terminal are echoed. */
-async function feed(from: Readable, to: Writable, { wanted, stdout, interrupt, keepsOpen = false }: Feeding): Promise<void> {
+async function feed(from: Readable, to: Writable, { requested, stdout, interrupt, keepsOpen = false }: Feeding): Promise<void> {
   try {
-    if (wanted.tty)
+    if (requested.tty)
       for await (const line of typedLines(from, text => void stdout.write(text))) {
         if (line.type === 'interrupt') interrupt()
         else to.write(`${line.text}\n`)
@@ -111,18 +111,18 @@ const drained = (stream: Writable): Promise<void> =>
   })
 
 /** Shows what a process writes from now on, and passes input on to it if it has one. */
-export function attachProcess(asked: RequestedStreams, { container, process }: Run): Session {
+export function attachProcess(requested: RequestedStreams, { container, process }: Run): Session {
   const tty = container.tty === true
-  const wanted = { ...asked, stdin: asked.stdin && container.stdin === true, tty }
+  const effective = { ...requested, stdin: requested.stdin && container.stdin === true, tty }
   return {
     type: 'command',
-    wanted: { ...asked, stderr: asked.stderr && !tty, tty: asked.tty },
+    requested: { ...requested, stderr: requested.stderr && !tty, tty: requested.tty },
     async run({ stdin, stdout, stderr, signal }) {
       await process.started
       const { log, input } = process
-      if (wanted.stdin && stdin && input) {
+      if (effective.stdin && stdin && input) {
         const keepsOpen = container.stdinOnce !== true
-        void feed(stdin, input, { wanted, stdout, interrupt: () => {}, keepsOpen })
+        void feed(stdin, input, { requested: effective, stdout, interrupt: () => {}, keepsOpen })
       } else stdin?.resume()
       for (let next = log.end; !signal.aborted; ) {
         const more = log.from(next)

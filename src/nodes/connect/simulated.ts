@@ -152,23 +152,23 @@ function commandSession({ client, runs, live, signal }: SimulatedParts, { pod, c
       call.subresource === 'exec' ? `container not found (${goQuote(name)})` : `container ${name} not found in pod ${podName}_${namespace}`
     return { type: 'refused', code: 500, message: about }
   }
-  const wanted = requestedStreams(call.query)
-  if (!wanted) return NO_STREAMS
+  const requested = requestedStreams(call.query)
+  if (!requested) return NO_STREAMS
   const command = call.query.getAll('command')
   if (live.localImage(container)) {
     const local = live.run(run)
     if (!local || local.process.end) return { type: 'refused', code: 500, message: `container not found (${goQuote(name)})` }
-    return call.subresource === 'exec' ? execInProcess(command, wanted, { live, run: local }) : attachProcess(wanted, local)
+    return call.subresource === 'exec' ? execInProcess(command, requested, { live, run: local }) : attachProcess(requested, local)
   }
   const to = podToRun(pod, node)
   const parts = { runs, to, container, run, now: () => client.now.getTime() }
-  if (call.subresource === 'exec') return execSession(command, wanted, parts)
+  if (call.subresource === 'exec') return execSession(command, requested, parts)
   const logged = { id: run, number: status.restartCount, startedAt: startOf(status) }
   const output = async function* (gone: AbortSignal) {
     const text = Buffer.from(await logOf(runs, { pod, container: name, node, run: logged }))
     yield* followLog(client, { pod, container: name, run: logged, pieces: text.length > 0 ? [text] : [], signals: [signal, gone] })
   }
-  return attachSession(wanted, { ...parts, output })
+  return attachSession(requested, { ...parts, output })
 }
 
 /** The log of a run: from its script, or the output of its command with the current objects. */
