@@ -12,6 +12,7 @@ export type AllocatorFeatures = {
   readonly compatibilityGroups: boolean
   readonly optionalNodeOperations: boolean
   readonly extendedResources: boolean
+  readonly nodeResources: boolean
 }
 
 export const allocatorFeatures = (gate: (name: string) => boolean): AllocatorFeatures => ({
@@ -26,4 +27,5 @@ export const allocatorFeatures = (gate: (name: string) => boolean): AllocatorFea
   compatibilityGroups: gate('DRADeviceCompatibilityGroups'),
   optionalNodeOperations: gate('DRAOptionalNodeOperations'),
   extendedResources: gate('DRAExtendedResource'),
+  nodeResources: gate('DRANodeAllocatableResources'),
 })

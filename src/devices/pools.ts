@@ -15,7 +15,7 @@ import { type NodeIdentity, nodesSelectedBy } from '../kinds/rules/pod/schedulin
 import type { NodeSelector } from '../kinds/rules/pod/scheduling/node-selector.ts'
 import { countersOf } from './counters.ts'
 import { PoolDevice, poolId, type Slice } from './device.ts'
-import { isSelected, type TaintRule } from './device-taints.ts'
+import { type DeviceName, isSelected, type TaintRule } from './device-taints.ts'
 import type { AllocatorFeatures } from './features.ts'
 import { SharedCounters } from './shared-counters.ts'
 
@@ -95,6 +95,11 @@ export class DevicePools {
     return device.ruled.taints
   }
 
+  /** A device as it is published, whether or not its pool is complete. */
+  published({ driver, pool, device }: DeviceName): Device | undefined {
+    return this.#pools.get(poolId(driver, pool))?.published(device)
+  }
+
   forgetNode(name: string): void {
     this.#known.delete(name)
   }
@@ -169,6 +174,14 @@ class Pool {
   remove(name: string): void {
     this.#slices.delete(name)
     this.#changed()
+  }
+
+  published(name: string): Device | undefined {
+    for (const { spec } of this.#slices.values()) {
+      const found = spec.devices?.find(device => device.name === name)
+      if (found) return found
+    }
+    return undefined
   }
 
   #changed(): void {

@@ -130,10 +130,22 @@ function createScheduler(
   const makesRoomForResizes = gate('InPlacePodVerticalScalingSchedulerPreemption')
   const isResize = (pod: Pod) => makesRoomForResizes && isResizeDeferred(pod)
   const podScheduler = new PodScheduler({ ...shared, groups, isResize })
+  const withClaims = gate('DRANodeAllocatableResources')
   const { informer } = client.of(Pod)
   const podsOfClaim = (claim: Named) => Array.from(informer.byIndex(CLAIM_INDEX, queueKey(claim)), ({ uid }) => uid)
   const clusterChanges = new ClusterChanges({ cluster, devices: clusterDevices, volumes, requeuer, podsOfClaim, binder })
-  const podChanges = new PodChanges({ queue, nominations, occupancy, requeuer, binder, schedulerNames: profiles, isResize, wake, groups })
+  const podChanges = new PodChanges({
+    queue,
+    nominations,
+    occupancy,
+    requeuer,
+    binder,
+    schedulerNames: profiles,
+    isResize,
+    withClaims,
+    wake,
+    groups,
+  })
 
   return {
     watches: [

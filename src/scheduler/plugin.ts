@@ -5,6 +5,7 @@ import type { ClusterEvent, EventName } from './cluster-event.ts'
 import type { Lookups } from './lookups.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { PodInfo } from './pod-info.ts'
+import type { PodRequests } from './resources.ts'
 
 /** Why a pod cannot be on a node. */
 export type Rejection = {
@@ -53,6 +54,8 @@ export type QueueingHint = (pod: Pod, event: ClusterEvent, context: Pick<Cycle, 
 
 /** A reservation of a plugin for a pod, from the moment its node is chosen. */
 export interface Reservation {
+  /** The requests of the pod once it is on the node, where the reservation adds to them. */
+  readonly requests?: PodRequests | undefined
   /** Whether nothing has to happen before the binding, so that `prepare` does nothing. */
   readonly isReady?: boolean
   /**
@@ -64,6 +67,13 @@ export interface Reservation {
   withdraw(): void
   /** Gives back everything that was reserved or written: the pod will not be bound. */
   release(): Promise<void>
+}
+
+/** A pod on its node, with whatever plugins have reserved for it there. */
+export function placedOn(node: string, info: PodInfo, reservations: readonly { readonly reservation: Reservation }[]): PodInfo {
+  let placed = { ...info, nodeName: node }
+  for (const { reservation } of reservations) if (reservation.requests) placed = { ...placed, ...reservation.requests }
+  return placed
 }
 
 /** The message and the write of a plugin for a pod that no node fits. */

@@ -8,12 +8,12 @@ import type { ObjectRevision } from '../schema/object-revision.ts'
 import { PodChanges } from './pod-changes.ts'
 import { isResizeDeferred, podInfoOf } from './pod-info.ts'
 
-function open({ isResize = isResizeDeferred } = {}) {
+function open({ isResize = isResizeDeferred, withClaims = false } = {}) {
   const parts = openSchedulerParts([nodeOf('a')])
   const woken: string[] = []
   const binder = { wake: (uid: string) => void woken.push(uid) }
   const schedulerNames = new Set(['default-scheduler'])
-  const changes = new PodChanges({ ...parts, binder, schedulerNames, isResize, wake: () => void parts.wakes.push(0) })
+  const changes = new PodChanges({ ...parts, binder, schedulerNames, isResize, withClaims, wake: () => void parts.wakes.push(0) })
   const apply = (type: ChangeType, after: Pod, before?: Pod) =>
     changes.apply({ type, current: revisionOf(after), previous: before && revisionOf(before) } as Change<Pod>)
   return { ...parts, woken, apply }
@@ -104,4 +104,15 @@ test('a deferred resize is left alone where the feature is off, and where anothe
   const on = open()
   on.apply('added', stored({ node: 'a', spec: { schedulerName: 'mine' }, status: deferred }))
   assert.deepEqual([off.queue.pending.active, on.queue.pending.active], [0, 0])
+})
+
+test('the resources that the devices of a bound pod take count on its node, where the feature is on', () => {
+  const claimed = { resourceClaimName: 'c', mapping: [{ name: 'cpu', quantity: '2' }] }
+  const pod = stored({ node: 'a', cpu: '1', status: { nodeAllocatableResourceClaimStatuses: [claimed] } })
+  const countedOf = (withClaims: boolean) => {
+    const { apply, cluster } = open({ withClaims })
+    apply('added', pod)
+    return cluster.node('a')?.requested.cpu
+  }
+  assert.deepEqual([countedOf(false), countedOf(true)], [1000, 3000])
 })

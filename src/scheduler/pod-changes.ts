@@ -23,6 +23,8 @@ export type PodChangesParts = {
   readonly schedulerNames: { has(name: string): boolean }
   /** Whether a pod on a node is queued because of a resize. */
   readonly isResize: (pod: Pod) => boolean
+  /** Whether the devices of claims take resources of a node, such as CPU. */
+  readonly withClaims?: boolean
   /** Asks for the next scheduling attempt. */
   readonly wake: () => void
   /** Pods that wait with their group; undefined when groups are ignored. */
@@ -57,8 +59,8 @@ export class PodChanges {
 
   #bound(pod: Pod | undefined): void {
     if (!pod) return
-    const { queue, occupancy, groups, schedulerNames, isResize, wake } = this.#parts
-    const info = podInfoOf(pod)
+    const { queue, occupancy, groups, schedulerNames, isResize, withClaims = false, wake } = this.#parts
+    const info = podInfoOf(pod, { withClaims })
     const isWaiting = isResize(pod) && schedulerNames.has(info.schedulerName)
     if (!isWaiting) queue.remove(info.uid)
     occupancy.bound(info)

@@ -57,7 +57,8 @@ export type PodInfo = PodRequests & {
 
 export type Disk = Pick<NonNullable<PodSpec['volumes']>[number], 'gcePersistentDisk' | 'awsElasticBlockStore' | 'iscsi' | 'rbd'>
 
-export function podInfoOf(pod: Pod): PodInfo {
+/** `withClaims`: its requests are those together with the devices of its claims. */
+export function podInfoOf(pod: Pod, { withClaims = false } = {}): PodInfo {
   const { metadata, spec, status } = pod
   const { namespace = '', name = '', uid = '', labels = {}, deletionTimestamp } = metadata
   const volumes = spec.volumes ?? []
@@ -71,7 +72,7 @@ export function podInfoOf(pod: Pod): PodInfo {
     priority: spec.priority ?? 0,
     schedulerName: spec.schedulerName ?? '',
     group: spec.schedulingGroup?.podGroupName ?? '',
-    ...requestsOf(pod),
+    ...requestsOf(pod, { withClaims }),
     ports: hostPortsOf(spec),
     affinity: podAffinityOf(pod),
     claims: volumes.length === 0 ? NONE : volumes.flatMap(volume => claimNameOf(volume, name) ?? []),

@@ -15,7 +15,7 @@ import { KeptResults } from './local-results.ts'
 import type { Lookups } from './lookups.ts'
 import type { Nominations } from './nominations.ts'
 import type { Occupancy } from './occupancy.ts'
-import { type Cycle, PluginError } from './plugin.ts'
+import { type Cycle, PluginError, placedOn } from './plugin.ts'
 import { DEFERRED_POD_SCHEDULING } from './plugins/deferred-pod-scheduling.ts'
 import { podInfoOf } from './pod-info.ts'
 import type { PodWriter } from './pod-writer.ts'
@@ -157,11 +157,11 @@ export class PodScheduler {
   #assume(queued: QueuedPod, cycle: Cycle, { node, begun }: { readonly node: string; readonly begun: number }): void {
     const { profileOf, occupancy, writes, binder } = this.#parts
     const { pod } = cycle
-    const info = { ...cycle.info, nodeName: node }
-    const reservations = profileOf(info.schedulerName).reservers.flatMap(({ name, reserve }): PluginReservation[] => {
+    const reservations = profileOf(cycle.info.schedulerName).reservers.flatMap(({ name, reserve }): PluginReservation[] => {
       const reservation = reserve?.(cycle, node)
       return reservation ? [{ plugin: name, reservation }] : []
     })
+    const info = placedOn(node, cycle.info, reservations)
     occupancy.assume(info)
     writes.add(info.uid, () => binder.bind({ queued, pod, info, reservations, begun }))
   }

@@ -21,15 +21,16 @@ export type PodRequests = {
 /** A container that says nothing still uses something: without this, all such pods would be put on the same node. */
 const UNSTATED = { cpu: '100m', memory: '200Mi' } as const
 
-export function requestsOf(pod: RequestingPod): PodRequests {
-  const quantities = podRequests(pod)
+/** `withClaims`: together with that which the devices of its claims take of the node. */
+export function requestsOf(pod: RequestingPod, { withClaims = false } = {}): PodRequests {
+  const quantities = podRequests(pod, { withClaims })
   const requests = resourcesIn(quantities)
   const isStated = (name: 'cpu' | 'memory') => namesPodLevel(pod.spec) && quantities.has(name)
   const missing = {
     ...(!isStated('cpu') && { cpu: UNSTATED.cpu }),
     ...(!isStated('memory') && { memory: UNSTATED.memory }),
   }
-  const { cpu, memory } = Object.keys(missing).length === 0 ? requests : resourcesIn(podRequests(pod, { missing }))
+  const { cpu, memory } = Object.keys(missing).length === 0 ? requests : resourcesIn(podRequests(pod, { missing, withClaims }))
   return { requests, nonZero: { cpu, memory } }
 }
 

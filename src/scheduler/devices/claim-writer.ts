@@ -6,7 +6,7 @@ import { CLAIM_FINALIZER, isReservedFor } from '../../devices/pod-claims.ts'
 import { Pod } from '../../kinds/core/pod/pod.ts'
 import type { AllocationResult, ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
-import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
+import type { NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
 import { messageOf } from '../../lib/error-message.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
@@ -36,6 +36,8 @@ export interface ClaimWriter {
   remove(claim: ResourceClaim): Promise<void>
   /** Says in the status of a pod which claim its extended resources come from. */
   reportExtended(pod: Pod, status: PodExtendedResourceClaimStatus): Promise<void>
+  /** Says in the status of a pod how much its claims take of the resources of its node; with an empty list, that they take nothing. */
+  reportNodeResources(pod: Pod, statuses: readonly NodeAllocatableResourceClaimStatus[]): Promise<void>
   /** An event that says that devices have to get ready. */
   announceWaiting(pod: Pod, node: string): void
 }
@@ -85,6 +87,10 @@ export function claimWriter({ client, eventsOf, recordsTime }: ClaimWriterParts)
     async reportExtended({ metadata: { namespace = '', name = '', uid } }, extendedResourceClaimStatus) {
       const patch = { metadata: { uid }, status: { extendedResourceClaimStatus } }
       await client.of(Pod).patch({ namespace, name }, patch, { type: 'strategic', subresource: 'status' })
+    },
+    async reportNodeResources({ metadata: { namespace = '', name = '', uid } }, nodeAllocatableResourceClaimStatuses) {
+      const patch = { metadata: { uid }, status: { nodeAllocatableResourceClaimStatuses } }
+      await client.of(Pod).patch({ namespace, name }, patch, { type: 'merge', subresource: 'status' })
     },
     announceWaiting(pod, node) {
       const note = `waiting for binding conditions for device on node ${node}`

@@ -21,6 +21,12 @@ export class SharedAllocations {
     return this.#pending.get(claim)?.allocation
   }
 
+  /** Whether another pod of the group has chosen the devices of a claim. */
+  isHeldByOthers(claim: string, pod: string): boolean {
+    for (const holder of this.#pending.get(claim)?.holders ?? []) if (holder !== pod) return true
+    return false
+  }
+
   /** Takes the devices for a pod. */
   hold(claim: string, allocation: AllocationResult, pod: string): void {
     const pending = this.#pending.get(claim) ?? { allocation, holders: new Set() }

@@ -13,7 +13,7 @@ import { KeptResults } from '../local-results.ts'
 import type { Lookups } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
 import type { Nominations } from '../nominations.ts'
-import { type Cycle, PluginError } from '../plugin.ts'
+import { type Cycle, PluginError, placedOn } from '../plugin.ts'
 import { type PodInfo, podInfoOf } from '../pod-info.ts'
 import type { Profile, ProfileOf } from '../profile.ts'
 import { schedulePod, testPodOn } from '../schedule-pod.ts'
@@ -32,7 +32,7 @@ export type TrialParts = {
 export type Placed = {
   readonly type: 'placed'
   readonly cycle: Cycle
-  readonly info: PodInfo
+  info: PodInfo
   reservations: readonly PluginReservation[]
 }
 export type PodOutcome =
@@ -133,7 +133,8 @@ export class Trial {
       return reservation ? [{ plugin: name, reservation }] : []
     })
     placed.reservations = reservations
-    cluster.setPod(info)
+    placed.info = placedOn(nodeName, info, reservations)
+    cluster.setPod(placed.info)
     nominations.remove(uid)
     this.#undo.push(() => {
       cluster.removePod(uid)

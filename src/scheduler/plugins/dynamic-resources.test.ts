@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { clusterOf, cycleOf, filterResults, nodeOf, type PodDraft, podOf, scoreResults, type World } from '../../../test/kits/scheduler.ts'
 import type { ClaimWriter } from '../devices/claim-writer.ts'
-import { PluginError, type Reservation } from '../plugin.ts'
+import { PluginError, placedOn, type Reservation } from '../plugin.ts'
 import { defaultDynamicResources, dynamicResourcesWith } from './dynamic-resources.ts'
 
 const dynamicResources = defaultDynamicResources(() => true)
@@ -287,4 +287,105 @@ test('devices stand for extended resources that a node does not have', () => {
   const stale = 'unresolvable: cannot schedule extended resource claim'
   assert.deepEqual(filterResults(dynamicResources, again), { none: stale, own: stale, devices: stale })
   assert.equal(dynamicResources.postFilter?.(again)?.message, 'deletion of ResourceClaim completed')
+})
+
+/** Devices that are two CPUs each and cost some memory, and the claims for them. */
+const cpuDevice = {
+  nodeAllocatableResources: {
+    cpu: { mapping: { deviceMultiplier: '2' } },
+    memory: { overhead: { perPod: '1Gi', perContainer: '512Mi' } },
+  },
+}
+const withDevices = { resources: { requests: { cpu: '1', memory: '1Gi' }, claims: [{ name: 'gpu' }] } }
+const consuming = (claim: string, more: object = {}) =>
+  claiming(claim, {
+    spec: {
+      resourceClaims: [{ name: 'gpu', resourceClaimName: claim }],
+      containers: [{ name: 'main', image: 'image', ...withDevices }],
+      ...more,
+    },
+  })
+
+test('devices that are resources of the node need room there, beside that of the pod', () => {
+  const nodes = [nodeOf('a'), nodeOf('b'), nodeOf('small', { allocatable: { cpu: '2' } })]
+  const busy = (cpu: string) => podOf({ name: 'busy', node: 'a', cpu })
+  const slices = { a: sliceFor('a', [cpuDevice]), b: sliceFor('b', [{}]), small: sliceFor('small', [cpuDevice]) }
+  const resourceClaims = { one: exactly() }
+  const world = (gate = true): World => ({
+    devices: { slices, classes: any, gate: name => gate || name !== 'DRANodeAllocatableResources' },
+    resourceClaims,
+  })
+  const result = (cpu: string, gate?: boolean) =>
+    filterResults(dynamicResources, cycleOf(consuming('one'), clusterOf(nodes, [busy(cpu)]), world(gate)))
+  assert.deepEqual(result('1'), { a: 'ok', b: 'ok', small: 'unresolvable: Insufficient cpu' })
+  assert.deepEqual(result('2'), { a: 'Insufficient cpu', b: 'ok', small: 'unresolvable: Insufficient cpu' })
+  assert.deepEqual(result('2', false), { a: 'ok', b: 'ok', small: 'ok' })
+})
+
+test('the room of devices is looked at anew when pods are tried away', () => {
+  const cluster = clusterOf([nodeOf('a')], [podOf({ name: 'busy', node: 'a', cpu: '3' })])
+  const world = { devices: { slices: { a: sliceFor('a', [cpuDevice]) }, classes: any }, resourceClaims: { one: exactly() } }
+  const filter = dynamicResources.filter!(cycleOf(consuming('one'), cluster, world))
+  assert.ok(filter && 'test' in filter)
+  const node = cluster.node('a')!.copy()
+  assert.deepEqual(filter.test(node), { reasons: ['Insufficient cpu'], isUnresolvable: false })
+  node.remove('default/busy')
+  assert.equal(filter.test(node), undefined)
+})
+
+test('resources of a pod as a whole have to cover its devices, and devices that are such resources cannot be shared', () => {
+  const cluster = clusterOf([nodeOf('a')])
+  const given = (...reservedFor: readonly object[]) => ({
+    ...exactly(),
+    status: { allocation: { devices: { results: [resultOn('a', 'gpu-0')] } }, reservedFor },
+  })
+  const another = { resource: 'pods', name: 'x', uid: 'x' }
+  const costing = { nodeAllocatableResources: { memory: { overhead: { perPod: '1Gi' } } } }
+  const worldOf = (device: object): World => ({
+    devices: { slices: { a: sliceFor('a', [device, device]) }, classes: any },
+    resourceClaims: { one: exactly(), taken: given(another), own: given({ resource: 'pods', name: 'pod', uid: 'default/pod' }) },
+  })
+  const result = (claim: string, more: object = {}, device: object = cpuDevice) =>
+    filterResults(dynamicResources, cycleOf(consuming(claim, more), cluster, worldOf(device)))
+  const covering = (cpu: string) => ({ resources: { requests: { cpu, memory: '4Gi' } } })
+  assert.deepEqual(result('one', covering('3')), { a: 'ok' })
+  assert.deepEqual(result('one', covering('2')), {
+    a: 'unresolvable: pod level request for cpu is insufficient to cover the aggregated container and node-allocatable DRA requests',
+  })
+  assert.deepEqual(result('taken'), {
+    a: 'unresolvable: node allocatable resource claim taken has a mapped device and cannot be shared across pods',
+  })
+  assert.deepEqual(result('own'), { a: 'ok' })
+  assert.deepEqual(result('taken', {}, costing), { a: 'ok' }, 'overhead alone can be shared')
+})
+
+test('the resources of devices count from the moment that a node is chosen, and are in the status of the pod before it is bound', async () => {
+  const written: unknown[] = []
+  const writer: Partial<ClaimWriter> = {
+    bind: async (claim, consumer, allocation) => ({ ...claim, status: { ...(allocation && { allocation }), reservedFor: [consumer] } }),
+    async unreserve() {},
+    async reportNodeResources(_, statuses) {
+      written.push(statuses)
+    },
+  }
+  const cluster = clusterOf([nodeOf('a')])
+  const world = { devices: { slices: { a: sliceFor('a', [cpuDevice]) }, classes: any, writer }, resourceClaims: { one: exactly() } }
+  const cycle = cycleOf(consuming('one'), cluster, world)
+  assert.deepEqual(filterResults(dynamicResources, cycle), { a: 'ok' })
+  const reservation = dynamicResources.reserve!(cycle, 'a')!
+  const { requests } = placedOn('a', cycle.info, [{ reservation }])
+  assert.deepEqual([cycle.info.requests.cpu, requests.cpu, requests.memory / 2 ** 30], [1000, 3000, 2.5])
+  await reservation.prepare()
+  await reservation.release()
+  assert.deepEqual(written, [
+    [
+      {
+        resourceClaimName: 'one',
+        containers: ['main'],
+        mapping: [{ name: 'cpu', quantity: '2' }],
+        overhead: [{ name: 'memory', perPod: '1Gi', perContainer: '512Mi' }],
+      },
+    ],
+    [],
+  ])
 })

@@ -8,6 +8,7 @@ import { allocate, type Choice, stepBudget } from '../../devices/allocate.ts'
 import { allocationResult } from '../../devices/allocation-result.ts'
 import { AllocationError, type PreparedClaim, prepareClaim } from '../../devices/claim-requests.ts'
 import { extendedRequests, isDeviceResource } from '../../devices/extended-resources.ts'
+import { type GivenDevice, isMapped, nodeResourcesOf } from '../../devices/node-resources.ts'
 import {
   claimNameOf,
   consumerFor,
@@ -22,8 +23,10 @@ import {
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import type { AllocationResult, ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
+import { coverageFault } from '../../kinds/rules/pod/resources/claim-coverage-rules.ts'
+import { isHugePageResource } from '../../kinds/rules/pod/resources/resource-rules.ts'
 import { type NodeTest, nodesSelectedBy } from '../../kinds/rules/pod/scheduling/node-match.ts'
-import type { PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
+import type { NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
 import { BINDING_TIMEOUT_MS, bindingDeadline, hasBindingConditions, readinessOf } from '../devices/binding-conditions.ts'
@@ -43,7 +46,8 @@ import {
   scaleToMax,
   unresolvable,
 } from '../plugin.ts'
-import { requestsOf } from '../resources.ts'
+import { type PodRequests, requestsOf } from '../resources.ts'
+import { Shortages } from '../room.ts'
 
 const NAME = 'DynamicResources'
 
@@ -80,7 +84,10 @@ type Found = {
   readonly wanted: readonly UnallocatedClaim[]
   readonly choices: readonly Choice[]
   readonly extended: Extended | undefined
+  /** The share of the node's own resources that the devices take, if they take any. */
+  readonly taken: Taken | undefined
 }
+type Taken = { readonly statuses: readonly NodeAllocatableResourceClaimStatus[]; readonly requests: PodRequests }
 /** A claim for extended resources is not there yet. */
 type UnallocatedClaim = { readonly claim: ResourceClaim | undefined; readonly prepared: PreparedClaim }
 type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedResourceClaimStatus['requestMappings'] }
@@ -312,8 +319,13 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
   function look(node: NodeInfo): Verdict {
     const extended = extendedOn(node)
     if (extended && 'reasons' in extended) return { rejection: extended }
-    if (!extended && state.claims.length === 0) return { found: { wanted: [], choices: [], extended } }
+    if (!extended && state.claims.length === 0) return { found: { wanted: [], choices: [], extended, taken: undefined } }
     const unavailable = given.filter(claim => !isAvailable(claim, node))
+    const shared = devices.features.nodeResources && given.find(claim => !unavailable.includes(claim) && isOfAnother(claim))
+    if (shared) {
+      const why = `node allocatable resource claim ${shared.metadata.name} has a mapped device and cannot be shared across pods`
+      return { rejection: unresolvable(why) }
+    }
     if (!own) {
       own = state.claims.flatMap(claim => (claim.status.allocation ? [] : [{ claim, prepared: prepareClaim(claim, preparation) }]))
       preparedOwn = own.map(({ prepared }) => prepared)
@@ -335,7 +347,46 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
       choices = outcome.choices
     }
     for (const claim of unavailable) state.unavailable.add(claim)
-    return unavailable.length > 0 ? { rejection: UNAVAILABLE } : { found: { wanted, choices, extended } }
+    if (unavailable.length > 0) return { rejection: UNAVAILABLE }
+    const taken = devices.features.nodeResources ? takenBy(wanted, choices) : undefined
+    const fault = taken && coverageFault(cycle.pod.spec, { nodeAllocatableResourceClaimStatuses: [...taken.statuses] })
+    return fault ? { rejection: unresolvable(fault) } : { found: { wanted, choices, extended, taken } }
+  }
+
+  /** The devices that a claim has; one that is no longer published counts if nothing depends on it. */
+  function devicesOf({ metadata, status }: ResourceClaim): GivenDevice[] {
+    const results = status.allocation?.devices.results ?? []
+    const found = results.map(result => ({ result, device: devices.pools.published(result) }))
+    if (!found.some(({ device }) => Object.keys(device?.nodeAllocatableResources ?? {}).length > 0)) return []
+    return found.map(({ result, device }) => {
+      if (device) return { device, consumed: result.consumedCapacity }
+      const where = `claim ${metadata.namespace}/${metadata.name}, device ${result.device}, driver ${result.driver}`
+      throw new AllocationError(`${where}: device ${result.device} not found in pool ${result.pool} for driver ${result.driver}`)
+    })
+  }
+
+  /** Whether a claim stands for resources of the node that another pod has already. */
+  function isOfAnother(claim: ResourceClaim): boolean {
+    if (!devicesOf(claim).some(({ device }) => isMapped(device))) return false
+    if ((claim.status.reservedFor ?? []).length > 0 && !isReservedForPod(cycle.pod, claim, devices)) return true
+    const pending = cycle.shared?.get(NAME) as SharedAllocations | undefined
+    return pending?.isHeldByOthers(claim.metadata.uid ?? '', cycle.info.uid) ?? false
+  }
+
+  function takenBy(wanted: readonly UnallocatedClaim[], choices: readonly Choice[]): Taken | undefined {
+    const chosen = (claim: ResourceClaim): GivenDevice[] | undefined =>
+      choices[wanted.findIndex(each => each.claim === claim)]?.devices.map(({ device, consumed }) => ({
+        device: device.spec,
+        consumed: consumed && Object.fromEntries([...consumed].map(([name, { text }]) => [name, text])),
+      }))
+    const claims = state.claims.map(claim => {
+      const { namespace = '', name = '' } = claim.metadata
+      return { namespace, name, devices: claim.status.allocation ? devicesOf(claim) : (chosen(claim) ?? []) }
+    })
+    const statuses = nodeResourcesOf(cycle.pod, claims)
+    if (statuses.length === 0) return undefined
+    const status = { nodeAllocatableResourceClaimStatuses: statuses }
+    return { statuses, requests: requestsOf({ spec: cycle.pod.spec, status }, { withClaims: true }) }
   }
 
   /** Whether a claim that has devices can be used from a node. */
@@ -374,7 +425,13 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
         }
         state.verdicts.set(node.name, verdict)
       }
-      return 'rejection' in verdict ? verdict.rejection : undefined
+      if ('rejection' in verdict) return verdict.rejection
+      const { taken } = verdict.found
+      if (!taken) return undefined
+      // Other than devices, room depends on the pods that are there, some of which may be tried away.
+      const shortages = new Shortages()
+      shortages.addMissing(taken.requests.requests, node, { counts: isHugePageResource })
+      return shortages.rejection
     },
   }
 }
@@ -423,7 +480,7 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
   const results = new Map<ResourceClaim | undefined, AllocationResult>(
     found.wanted.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),
   )
-  const { extended } = found
+  const { extended, taken } = found
   const temporary = `extended resources of ${pod.metadata.uid}`
   const keyOf = (claim: ResourceClaim | undefined) => claim?.metadata.uid ?? temporary
   const pending = pendingIn(cycle)
@@ -437,6 +494,7 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
   let current = [...claims]
   let made: ResourceClaim | undefined
   let isBound = false
+  let isReported = false
   let waitingSince: number | undefined
 
   function withdraw(): void {
@@ -452,6 +510,8 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
       }
       if (result) pending.drop(keyOf(claim), uid)
     }
+    if (taken) await writer.reportNodeResources(pod, taken.statuses)
+    isReported = taken !== undefined
     if (!extended) return
     made ??= await writer.create(extended.draft)
     const given = results.get(undefined)
@@ -462,6 +522,7 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
   }
 
   return {
+    requests: taken?.requests,
     async prepare() {
       if (!isBound) await bindAll()
       isBound = true
@@ -493,6 +554,7 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
         if (claim.status.allocation && isReservedFor(pod.metadata.uid, claim)) await writer.unreserve(claim, pod)
       }
       if (made) await writer.remove(made)
+      if (isReported) await writer.reportNodeResources(pod, [])
     },
   }
 }

@@ -9,6 +9,7 @@ import type { Cycle, Plugin, Rejection } from '../plugin.ts'
 import { isResizeDeferred } from '../pod-info.ts'
 import { CPU_AND_MEMORY, type ScoringStrategy, strategyScorer } from '../resource-scoring.ts'
 import { allocatableOf, type Resources, requestsOf } from '../resources.ts'
+import { COMPUTE, Shortages } from '../room.ts'
 
 export type FitArgs = {
   /** Extended resources, and the groups of such, that others look after: they are not compared. */
@@ -77,39 +78,13 @@ type Exceptions = {
 }
 
 /** All that is missing on the node; undefined when the pod fits. */
-function insufficiencyOf(
-  requests: Resources,
-  { pods, requested, allocatable }: NodeInfo,
-  { isIgnored, isElsewhere, own }: Exceptions,
-): Rejection | undefined {
-  let reasons: string[] | undefined
-  let isUnresolvable = false
-  const lacks = (reason: string, isMoreThanThereIs: boolean) => {
-    ;(reasons ??= []).push(reason)
-    isUnresolvable ||= isMoreThanThereIs
-  }
-  if (pods.size + 1 > allocatable.pods) lacks('Too many pods', false)
-  for (const [name, label] of COMPUTE)
-    if (requests[name] > 0 && more(requests[name], own?.[name]) > allocatable[name] - requested[name])
-      lacks(`Insufficient ${label}`, requests[name] > allocatable[name])
-  for (const [name, amount] of requests.scalars) {
-    if (isIgnored(name)) continue
-    const there = allocatable.scalars.get(name) ?? 0
-    if (there === 0 && isElsewhere(name)) continue
-    const wanted = more(amount, own?.scalars.get(name))
-    if (amount > 0 && wanted > there - (requested.scalars.get(name) ?? 0)) lacks(`Insufficient ${name}`, amount > there)
-  }
-  return reasons && { reasons, isUnresolvable }
+function insufficiencyOf(requests: Resources, node: NodeInfo, { isIgnored, isElsewhere, own }: Exceptions): Rejection | undefined {
+  const shortages = new Shortages()
+  if (node.pods.size + 1 > node.allocatable.pods) shortages.add('Too many pods', { isMoreThanThereIs: false })
+  const counts = (name: string, there: number) => !isIgnored(name) && !(there === 0 && isElsewhere(name))
+  shortages.addMissing(requests, node, { counts, own })
+  return shortages.rejection
 }
-
-/** The amount beyond the pod's own share, at least zero: an overcommitted node has no room even for that. */
-const more = (amount: number, own = 0): number => Math.max(0, amount - own)
-
-const COMPUTE = [
-  ['cpu', 'cpu'],
-  ['memory', 'memory'],
-  ['ephemeralStorage', 'ephemeral-storage'],
-] as const
 
 /** Whether a node without pods would do. */
 function fitsEmpty(

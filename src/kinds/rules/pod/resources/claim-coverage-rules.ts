@@ -55,7 +55,7 @@ function containerFault(spec: PodSpec, claims: Claims): string | undefined {
 }
 
 /** The amounts of claims for all their containers. */
-const takenTogether = (claims: Claims): Totals => taken(claims, claim => BigInt(claim.containers?.length ?? 0))
+export const takenTogether = (claims: Claims): Totals => taken(claims, claim => BigInt(claim.containers?.length ?? 0))
 
 /** The amounts of claims for one of their containers. */
 const takenFor = (claims: Claims): Totals => taken(claims, () => 1n)

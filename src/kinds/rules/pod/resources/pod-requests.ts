@@ -4,6 +4,7 @@ import { conditionOf } from '../../../../schema/conditions.ts'
 import type { Container } from '../containers/container.ts'
 import type { PodSpec } from '../spec.ts'
 import type { PodStatus } from '../status/status.ts'
+import { takenTogether } from './claim-coverage-rules.ts'
 import { containerTotals, raise } from './level-resources.ts'
 import { isPodLevelResource } from './resource-rules.ts'
 
@@ -19,6 +20,8 @@ export type TotalOptions = {
   readonly missing?: Amounts
   /** Whether pod-level resources count. */
   readonly podLevel?: boolean
+  /** Whether resources of the node that the devices of its claims take count as well. */
+  readonly withClaims?: boolean
 }
 
 /** The maximum of the spec and of the resources that the node has allocated to the pod; an infeasible resize does not count. */
@@ -39,10 +42,16 @@ export function podLimits(pod: RequestingPod, options: TotalOptions = {}): Total
 /** Whether a pod has pod-level requests. */
 export const namesPodLevel = ({ resources }: PodSpec): boolean => Object.keys(resources?.requests ?? {}).some(isPodLevelResource)
 
-function totalsOf({ spec, status = {} }: RequestingPod, bound: Bound, { missing = {}, podLevel = true }: TotalOptions): Totals {
+function totalsOf(
+  { spec, status = {} }: RequestingPod,
+  bound: Bound,
+  { missing = {}, podLevel = true, withClaims = false }: TotalOptions,
+): Totals {
   const isRefused = conditionOf(status.conditions, 'PodResizePending')?.reason === 'Infeasible'
   const totals: Totals = isRefused ? new Map() : containerTotals(saying(spec, bound, missing), bound)
-  for (const given of givenTotals(spec, status, { bound, missing, isRefused })) raise(totals, given)
+  const claimed = withClaims && bound === 'requests' ? takenTogether(status.nodeAllocatableResourceClaimStatuses ?? []) : NOTHING
+  if (!isRefused) for (const [name, amount] of claimed) add(totals, name, amount)
+  for (const given of givenTotals(spec, status, { bound, missing, isRefused, claimed })) raise(totals, given)
   if (!podLevel) return totals
   const own = ofPodLevel(isRefused && status.resources ? undefined : spec.resources?.[bound])
   if (Object.keys(spec.resources?.[bound] ?? {}).some(isPodLevelResource) && status.resources) {
@@ -53,7 +62,15 @@ function totalsOf({ spec, status = {} }: RequestingPod, bound: Bound, { missing 
   return totals
 }
 
-type ContainerInputs = { readonly bound: Bound; readonly missing: Amounts; readonly isRefused: boolean }
+const NOTHING: ReadonlyMap<string, Quantity> = new Map()
+
+type ContainerInputs = {
+  readonly bound: Bound
+  readonly missing: Amounts
+  readonly isRefused: boolean
+  /** The amounts of claims, which the status of the pod includes and that of its containers does not. */
+  readonly claimed: ReadonlyMap<string, Quantity>
+}
 
 /** The resources of a container in its status, the weakest first: allocated, and actual. */
 const WAYS: Readonly<Record<Bound, readonly ((status: ContainerStatus | undefined) => Amounts | undefined)[]>> = {
@@ -65,7 +82,7 @@ const WAYS: Readonly<Record<Bound, readonly ((status: ContainerStatus | undefine
 function givenTotals(
   spec: PodSpec,
   status: PodStatus,
-  { bound, missing, isRefused }: ContainerInputs,
+  { bound, missing, isRefused, claimed }: ContainerInputs,
 ): Iterable<ReadonlyMap<string, Quantity>> {
   const whole = bound === 'requests' ? [status.allocatedResources, status.resources?.requests] : [status.resources?.limits]
   if (whole.every(amounts => amounts !== undefined)) return whole.map(quantitiesIn)
@@ -73,12 +90,14 @@ function givenTotals(
   const isSilent = statuses.every(each => WAYS[bound].every(amountsOf => amountsOf(each) === undefined))
   if (isSilent && !isRefused) return []
   const byName = new Map(statuses.map(each => [each.name, each]))
-  return WAYS[bound].map(amountsOf => {
+  return WAYS[bound].map((amountsOf, i) => {
     const given = ({ name, resources }: Container): Amounts => amountsOf(byName.get(name)) ?? (isRefused ? {} : (resources?.[bound] ?? {}))
-    return containerTotals(
+    const totals = containerTotals(
       withAmounts(spec, bound, container => ({ ...missing, ...given(container) })),
       bound,
     )
+    if (i === 0) for (const [name, amount] of claimed) add(totals, name, amount)
+    return totals
   })
 }
 
