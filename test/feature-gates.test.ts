@@ -1,12 +1,13 @@
 // docs/feature-gates.md lists every gate with its default, and says of which the source makes use.
 import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { get } from 'node:https'
 import { join } from 'node:path'
 import test from 'node:test'
+import { issueAuthority, issueClient } from '../src/lib/x509/issue.ts'
 import { featureStages, readFeatureGates } from '../src/server/feature-gates.ts'
-import { ask, CONFIG_MAPS, configMap, patient, ROOT, startInProcess, type Target } from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, eventually, patient, ROOT, startInProcess, type Target, temporaryDirectory } from './kit.ts'
 import { encodedRequest } from './kits/x509.ts'
 
 type Row = { readonly gate: string; readonly state: string; readonly here: string }
@@ -47,16 +48,6 @@ function tested(): ReadonlySet<string> {
   return new Set(files.map(read).flatMap(text => [...text.matchAll(/\b([A-Z]\w+)\b/g)].map(([, word]) => word!)))
 }
 
-/** Gates whose effect no test shows yet. The list only gets shorter. */
-const UNTESTED = new Set(
-  `
-  AllowParsingUserUIDFromCertAuth KubeletEnsureSecretPulledImages
-  PersistentVolumeClaimUnusedSinceTime PodTopologyLabelsAdmission ServiceAccountNodeAudienceRestriction
-`
-    .trim()
-    .split(/\s+/),
-)
-
 test('every gate is documented once, in order, with its stage and default', () => {
   const gate = readFeatureGates('')
   const isFixed = (name: string) => {
@@ -88,9 +79,11 @@ test('gates that code asks for have an effect, and no others', () => {
 
 test('a test names each gate that has an effect', () => {
   const names = tested()
-  const own = read('test/feature-gates.test.ts').split('UNTESTED = ').pop()!.split('test(').slice(1).join()
-  const isNamed = (gate: string) => names.has(gate) || own.includes(gate)
-  for (const { gate, here } of rows()) if (here.startsWith('has effect')) assert.equal(isNamed(gate), !UNTESTED.has(gate), gate)
+  // The tests of this file come after this one.
+  const own = read('test/feature-gates.test.ts')
+    .split(/^test\('a test names/m)
+    .pop()!
+  for (const { gate, here } of rows()) if (here.startsWith('has effect')) assert.ok(names.has(gate) || own.includes(gate), gate)
 })
 
 /** How the events of a watch that stands for a list are compressed. */
@@ -196,4 +189,52 @@ test('roles, trust and resources follow their gates', patient, async t => {
   const path = '/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers'
   const { json } = await ask(server, path, { method: 'POST', body: autoscaler })
   assert.equal(json.metadata.generation, undefined, 'HPAGeneration')
+})
+
+test('gates about nodes, their labels, and users of certificates can be turned off', patient, async t => {
+  const gates = ['AllowParsingUserUIDFromCertAuth', 'PodTopologyLabelsAdmission', 'ServiceAccountNodeAudienceRestriction']
+  const hour = 3_600_000
+  const validity = { notBefore: new Date(Date.now() - hour), notAfter: new Date(Date.now() + hour) }
+  const authority = issueAuthority('clients', validity)
+  const jane = issueClient(authority, { commonName: 'jane', uid: 'u-1' }, validity)
+  const clientCaFile = join(temporaryDirectory(t), 'ca.pem')
+  writeFileSync(clientCaFile, authority.cert)
+  const found: unknown[] = []
+  for (const on of [true, false]) {
+    const server = await startInProcess(t, {
+      controllers: ['none'],
+      nodes: 0,
+      store: 'memory',
+      clientCaFile,
+      authorizationMode: ['Node', 'RBAC'],
+      enableAdmissionPlugins: ['NodeRestriction'],
+      featureGates: gates.map(gate => `${gate}=${on}`).join(),
+    })
+    const post = async (path: string, body: object, more: object = {}) => {
+      const answer = await ask(server, path, { method: 'POST', body, ...more })
+      assert.ok(answer.status === 201 || 'headers' in more, answer.text)
+      return answer
+    }
+    const review = '/apis/authentication.k8s.io/v1/selfsubjectreviews'
+    const { userInfo } = (await post(review, {}, { ...jane, agent: false })).json.status
+    const zone = 'topology.kubernetes.io/zone'
+    await post('/api/v1/nodes', { metadata: { name: 'n', labels: { [zone]: 'z' } } })
+    await post('/api/v1/namespaces/default/serviceaccounts', { metadata: { name: 'default' } })
+    const spec = { nodeName: 'n', serviceAccountName: 'default', containers: [{ name: 'c', image: 'i' }] }
+    const { metadata: pod } = (await post('/api/v1/namespaces/default/pods', { metadata: { name: 'p' }, spec })).json
+    const boundObjectRef = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: pod.uid }
+    const headers = { 'impersonate-user': 'system:node:n', 'impersonate-group': 'system:nodes' }
+    const asked = { spec: { audiences: ['vault'], boundObjectRef } }
+    // The node is known to have the pod a moment after the pod is stored.
+    const { status, json } = await eventually('the node of the pod', async () => {
+      const answer = await post('/api/v1/namespaces/default/serviceaccounts/default/token', asked, { headers })
+      return /no relationship found/.test(answer.text) ? undefined : answer
+    })
+    found.push([userInfo.username, userInfo.uid, pod.labels?.[zone], status === 201 ? status : json.message])
+    await server.close()
+  }
+  assert.deepEqual(found, [
+    ['jane', 'u-1', 'z', 'serviceaccounts "default" is forbidden: system:node:n is not authorized to request tokens for audience "vault"'],
+    ['jane', undefined, undefined, 201],
+  ])
 })

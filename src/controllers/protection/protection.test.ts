@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { openControllerBench } from '../../../test/kits/controllers.ts'
+import { PersistentVolumeClaim } from '../../kinds/core/persistentvolumeclaim.ts'
+import { Pod } from '../../kinds/core/pod/pod.ts'
+import { claimProtection } from './controller.ts'
 import { nextStep } from './reconcile.ts'
 import { isClaimUsed, isClassUsed, isVolumeUsed } from './usage.ts'
 
@@ -58,4 +62,22 @@ test('a class is used by volumes and by claims, whatever they have to do with it
   assert.equal(isClassUsed(gold, [], [of({}, { currentVolumeAttributesClassName: 'gold' })]), true)
   assert.equal(isClassUsed(gold, [], [of({}, { modifyVolumeStatus: { targetVolumeAttributesClassName: 'gold' } })]), true)
   assert.equal(isClassUsed(gold, [of({})], [of({ volumeAttributesClassName: 'silver' })]), false)
+})
+
+test('a claim says since when no pod uses it, unless PersistentVolumeClaimUnusedSinceTime is off', async t => {
+  for (const on of [true, false]) {
+    const gate = (name: string) => on || name !== 'PersistentVolumeClaimUnusedSinceTime'
+    const { client, run } = await openControllerBench(t, [PersistentVolumeClaim, Pod], { gate })
+    const running = run(claimProtection(gate))
+    const resources = { requests: { storage: '1Gi' } }
+    const claims = client.of(PersistentVolumeClaim)
+    const name = { namespace: 'default', name: 'c' }
+    await claims.create({ metadata: name, spec: { accessModes: ['ReadWriteOnce'], resources } })
+    await claims.patch(name, { status: { phase: 'Bound' } }, { type: 'merge', subresource: 'status' })
+    await running.idle()
+    const { metadata, status } = claims.get(name)!
+    assert.deepEqual(metadata.finalizers, ['kubernetes.io/pvc-protection'])
+    const unused = status.conditions?.find(({ type }) => type === 'Unused')
+    assert.equal(unused?.status, on ? 'True' : undefined)
+  }
 })

@@ -31,6 +31,12 @@ test('a pod runs and is ready at once, in one write', () => {
   ])
 })
 
+test('an image that is there already is said to be accessible only where nodes see to that', () => {
+  const pod = new SimulatedPod()
+  pod.surroundings = { gate: name => name !== 'KubeletEnsureSecretPulledImages' }
+  assert.equal(pod.run().events[0], 'Pulled Container image "web:1" already present on machine')
+})
+
 test('a pod in the network of its node has the address of the node', () => {
   const pod = new SimulatedPod({ spec: { hostNetwork: true } }).run()
   assert.equal(pod.pod.status.podIP, '172.18.0.2')
