@@ -103,14 +103,22 @@ export function* validateUpdate(
 }
 
 /** The warnings about an object, each once. */
-export function warningsOf({ def }: Resource, object: AnyObject, old: AnyObject | undefined, ctx: RequestContext): string[] {
+export function warningsOf(
+  { resource: { def }, update }: Target,
+  object: AnyObject,
+  old: AnyObject | undefined,
+  ctx: RequestContext,
+): readonly string[] {
+  const found = old && update?.warn ? update.warn(object, old, ctx) : def.warn?.(object, old, ctx)
+  if (!found) return NO_WARNINGS
   const warnings = new Set<string>()
-  for (const warning of def.warn?.(object, old, ctx) ?? []) {
+  for (const warning of found) {
     warnings.add(warning)
     if (warnings.size === LIMITS.warnings) break
   }
   return [...warnings]
 }
+const NO_WARNINGS: readonly string[] = []
 
 function* metaErrors(resource: Resource, { metadata }: AnyObject, at: Ref<AnyObject>): Iterable<FieldError> {
   yield* validateObjectMeta(metadata, at.metadata as Ref<ObjectMeta>, resource)

@@ -50,9 +50,10 @@ export type Validation = {
 
 /** Throws all errors of an object as one; returns the warnings about a valid object. */
 export function* validateObject({ resource, subresource, object, old, ctx }: Validation): Step<readonly string[]> {
-  if (old) yield* validateUpdate(targetOf(resource, subresource), object, old, ctx)
+  const target = targetOf(resource, subresource)
+  if (old) yield* validateUpdate(target, object, old, ctx)
   else yield* validateCreate(resource, object, ctx)
-  return resource.def.warn ? warningsOf(resource, object, old, ctx) : []
+  return warningsOf(target, object, old, ctx)
 }
 
 /** Does a job, with the same outcome as on the main thread. */

@@ -21,7 +21,7 @@ export type PodRequests = {
 /** A container that says nothing still uses something: without this, all such pods would be put on the same node. */
 const UNSTATED = { cpu: '100m', memory: '200Mi' } as const
 
-/** `withClaims`: together with that which the devices of its claims take of the node. */
+/** `withClaims`: together with the resources of the node that the devices of its claims take. */
 export function requestsOf(pod: RequestingPod, { withClaims = false } = {}): PodRequests {
   const quantities = podRequests(pod, { withClaims })
   const requests = resourcesIn(quantities)

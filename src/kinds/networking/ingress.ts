@@ -1,6 +1,6 @@
 /** Ingress routes requests from outside to services by host and path. */
 
-import { parseIPSloppy } from '../../lib/ip.ts'
+import { parseIPSloppy, warningsForIP } from '../../lib/ip.ts'
 import {
   isDNS1035Label,
   isDNS1123Subdomain,
@@ -123,6 +123,10 @@ export const Ingress = defineKind({
         yield* validateLoadBalancer(status.loadBalancer, at.loadBalancer, { old: old?.status.loadBalancer, rules: addressRules(gate) })
       },
       *validateUpdate() {},
+      *warn({ status: { loadBalancer } }) {
+        for (const [i, { ip = '' }] of (loadBalancer?.ingress ?? []).entries())
+          yield* warningsForIP(() => `status.loadBalancer.ingress[${i}]`, ip)
+      },
     },
   },
 

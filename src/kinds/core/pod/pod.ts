@@ -9,7 +9,7 @@ import type { Container } from '../../rules/pod/containers/container.ts'
 import { fillPodLevelRequests, fillPodLevelResources, fillsAfterAdmission } from '../../rules/pod/resources/level-resources.ts'
 import { PodSpec } from '../../rules/pod/spec.ts'
 import { PodStatus } from '../../rules/pod/status/status.ts'
-import { warnAboutPod } from '../../rules/pod/warnings.ts'
+import { warnAboutAddresses, warnAboutPod } from '../../rules/pod/warnings.ts'
 import { binding, eviction } from './create-subresources.ts'
 import { LOG_OPTIONS, logOptions } from './log-options.ts'
 import { prepareChangedPod, prepareChangedStatus, prepareNewPod } from './preparation.ts'
@@ -95,6 +95,7 @@ export const Pod = defineKind({
       resetFields: ['spec', 'metadata.deletionTimestamp', 'metadata.ownerReferences'],
       prepareForUpdate: prepareChangedStatus,
       validate: validatePodStatusUpdate,
+      warn: ({ status }) => warnAboutAddresses(status),
     },
     updates: {
       ephemeralcontainers: {

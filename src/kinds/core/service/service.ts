@@ -59,6 +59,10 @@ export const Service = defineKind({
       validate: ({ spec, status }, { status: at }, { old, gate }) =>
         validateServiceStatus(spec, status.loadBalancer, at.loadBalancer, { old: old?.status.loadBalancer, rules: addressRules(gate) }),
       *validateUpdate() {},
+      *warn({ status: { loadBalancer } }) {
+        for (const [i, { ip = '' }] of (loadBalancer?.ingress ?? []).entries())
+          yield* warningsForIP(() => `status.loadBalancer.ingress[${i}]`, ip)
+      },
     },
     connect: {
       proxy: {

@@ -14,9 +14,16 @@ import { deprecatedNodeLabel } from './scheduling/node-labels.ts'
 import type { NodeSelectorTerm } from './scheduling/node-selector.ts'
 import { APP_ARMOR_ANNOTATION, appArmorProfileOf, isSameProfile } from './security/security.ts'
 import type { PodSpec, PodTemplateSpec } from './spec.ts'
+import type { PodStatus } from './status/status.ts'
 import { warnAboutVolumes } from './volumes/volume-warnings.ts'
 
 type Template = { readonly metadata: ObjectMeta; readonly spec: PodSpec }
+
+/** Warnings about addresses of a pod and its node that are written in odd ways. */
+export function* warnAboutAddresses({ podIPs = [], hostIPs = [] }: PodStatus): Iterable<string> {
+  for (const [i, { ip = '' }] of podIPs.entries()) yield* warningsForIP(() => `status.podIPs[${i}].ip`, ip)
+  for (const [i, { ip = '' }] of hostIPs.entries()) yield* warningsForIP(() => `status.hostIPs[${i}].ip`, ip)
+}
 
 /** Warnings about a new pod. */
 export function* warnAboutPod(pod: Template): Iterable<string> {
