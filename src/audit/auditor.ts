@@ -27,11 +27,11 @@ export class Auditor {
     }
   }
 
-  /** The same audit, with annotations for all of its events. */
-  annotated(annotations: Readonly<Record<string, string>>): Auditor {
+  /** The same audit, with an annotation for all of its events. */
+  annotated(key: string, value: string): Auditor {
     const sink = this.#sink
     return new Auditor(this.#policy, () => ({
-      write: events => sink.write(events.map(event => ({ ...event, annotations: { ...event.annotations, ...annotations } }))),
+      write: events => sink.write(events.map(event => ({ ...event, annotations: event.annotations.with(key, value) }))),
       settled: () => sink.settled?.(),
       close: async () => {},
     }))

@@ -1,9 +1,10 @@
 /** Audit events: the record of a request at one of its stages, as kube-apiserver writes it. */
-import { stringifyJson } from '../codec/json.ts'
 import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
 import { formatMicroTime, type Instant } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
+import type { Annotations } from './annotations.ts'
+import { escaped, escapedJson, quoted } from './escaped-json.ts'
 import type { Level, Stage } from './policy.ts'
 
 /** The object that a request is about. */
@@ -27,13 +28,9 @@ export type ResponseStatus = {
   readonly code: number
 }
 
-/** JSON that the events of one request share, made for the first of them. */
-export type SharedJson = { before?: string; between?: string; received?: string }
-
 export type AuditEvent = {
-  /** Absent where the event is a copy with other fields. */
-  readonly shared?: SharedJson | undefined
   readonly level: Level
+  /** Letters, digits and `_.:-`. */
   readonly auditID: string
   readonly stage: Stage
   readonly requestURI: string
@@ -51,15 +48,13 @@ export type AuditEvent = {
   readonly responseObject: string | undefined
   readonly requestReceivedTimestamp: Instant
   readonly stageTimestamp: Instant
-  readonly annotations: Readonly<Record<string, string>>
+  readonly annotations: Annotations
 }
 
 export const EVENT_VERSION = 'audit.k8s.io/v1'
 
-/** One event as JSON, with its fields in the order of Go's type. */
-export function eventJson(event: AuditEvent): string {
-  return `{"kind":"Event","apiVersion":"${EVENT_VERSION}",${eventFields(event)}}`
-}
+/** One event as JSON. */
+export const eventJson = (event: AuditEvent): string => `{"kind":"Event","apiVersion":"${EVENT_VERSION}",${eventFields(event)}}`
 
 /** Several events as the body of a call to a webhook; items of a list name no kind. */
 export function eventListJson(events: readonly AuditEvent[]): string {
@@ -67,113 +62,21 @@ export function eventListJson(events: readonly AuditEvent[]): string {
   return `{"kind":"EventList","apiVersion":"${EVENT_VERSION}","metadata":{},"items":[${items}]}\n`
 }
 
-/** Go's encoder writes these characters as escapes; they can only be in strings. */
-const escaped = (json: string): string =>
-  UNSAFE.test(json) ? json.replace(ALL_UNSAFE, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`) : json
-const UNSAFE = /[<>&\u2028\u2029]/
-const ALL_UNSAFE = new RegExp(UNSAFE, 'g')
-
+/** The fields in the order of Go's type. */
 function eventFields(event: AuditEvent): string {
-  const { responseStatus, requestReceivedTimestamp: received, stageTimestamp: reached } = event
-  // The events of a request differ in their stage, their time and its outcome.
-  const shared = event.shared ?? {}
-  const before = (shared.before ??= `"level":"${event.level}","auditID":${quoted(event.auditID)},"stage":"`)
-  const between = (shared.between ??= afterStage(event))
-  const since = (shared.received ??= `,"requestReceivedTimestamp":"${formatMicroTime(received)}","stageTimestamp":"`)
-  let text = before + event.stage + between
+  const { impersonatedUser, impersonationConstraint, sourceIPs, userAgent, objectRef, responseStatus } = event
+  let text = `"level":"${event.level}","auditID":"${event.auditID}","stage":"${event.stage}"`
+  text += `,"requestURI":${quoted(event.requestURI)},"verb":${quoted(event.verb)},"user":${userJson(event.user)}`
+  if (impersonatedUser) text += `,"impersonatedUser":${userJson(impersonatedUser)}`
+  if (impersonationConstraint) text += `,"authenticationMetadata":{"impersonationConstraint":${quoted(impersonationConstraint)}}`
+  if (sourceIPs.length > 0) text += `,"sourceIPs":[${sourceIPs.map(quoted).join(',')}]`
+  if (userAgent !== '') text += `,"userAgent":${quoted(userAgent)}`
+  if (objectRef) text += `,"objectRef":${referenceJson(objectRef)}`
   if (responseStatus) text += `,"responseStatus":${statusJson(responseStatus)}`
   if (event.requestObject !== undefined) text += `,"requestObject":${escaped(event.requestObject)}`
   if (event.responseObject !== undefined) text += `,"responseObject":${escaped(event.responseObject)}`
-  return `${text}${since}${formatMicroTime(reached)}"${annotationsJson(event.annotations)}`
-}
-
-function annotationsJson(annotations: AuditEvent['annotations']): string {
-  const keys = Object.keys(annotations)
-  if (keys.length === 0) return ''
-  if (keys.length > 1) keys.sort()
-  let text = ',"annotations":{'
-  let separator = ''
-  for (const key of keys) {
-    text += `${separator}${known(key)}:${known(annotations[key]!)}`
-    separator = ','
-  }
-  return `${text}}`
-}
-
-/** The middle of the events of a request that came before, and everything that it was made of except the address, which is the key. */
-type KnownRequest = {
-  readonly verb: string
-  readonly user: User | undefined
-  readonly sourceIP: string | undefined
-  readonly userAgent: string
-  readonly namespace: string | undefined
-  readonly name: string | undefined
-  text: string
-  isFlat: boolean
-}
-
-const knownRequests = new Map<string, KnownRequest>()
-const MAX_KNOWN_REQUEST_LENGTH = 2000
-
-/** Most clients send the same requests again and again: they poll, renew leases and update statuses. */
-function afterStage(event: AuditEvent): string {
-  const { requestURI, verb, user, sourceIPs, userAgent, objectRef } = event
-  const [sourceIP] = sourceIPs
-  const { namespace, name, uid, resourceVersion } = objectRef ?? {}
-  const found = knownRequests.get(requestURI)
-  const isPlain = !event.impersonatedUser && sourceIPs.length < 2 && !uid && !resourceVersion
-  if (
-    found?.verb === verb &&
-    found.user === user &&
-    found.sourceIP === sourceIP &&
-    found.userAgent === userAgent &&
-    found.namespace === namespace &&
-    found.name === name &&
-    isPlain
-  ) {
-    // The text is made of many parts, which the engine would join for every event.
-    if (!found.isFlat) {
-      found.text = Buffer.from(found.text).toString()
-      found.isFlat = true
-    }
-    return found.text
-  }
-  const text = newAfterStage(event)
-  if (isPlain && text.length <= MAX_KNOWN_REQUEST_LENGTH) {
-    if (knownRequests.size >= MAX_KNOWN) knownRequests.clear()
-    knownRequests.set(requestURI, { verb, user, sourceIP, userAgent, namespace, name, text, isFlat: false })
-  }
-  return text
-}
-
-function newAfterStage(event: AuditEvent): string {
-  const { impersonatedUser, impersonationConstraint, sourceIPs, userAgent, objectRef } = event
-  let text = `","requestURI":${quoted(event.requestURI)},"verb":${known(event.verb)},"user":${userJson(event.user)}`
-  if (impersonatedUser) text += `,"impersonatedUser":${userJson(impersonatedUser)}`
-  if (impersonationConstraint) text += `,"authenticationMetadata":{"impersonationConstraint":${quoted(impersonationConstraint)}}`
-  if (sourceIPs.length > 0) text += `,"sourceIPs":[${sourceIPs.length === 1 ? known(sourceIPs[0]!) : sourceIPs.map(known).join(',')}]`
-  if (userAgent !== '') text += `,"userAgent":${known(userAgent)}`
-  if (objectRef) text += `,"objectRef":${referenceJson(objectRef)}`
-  return text
-}
-
-const quoted = (text: string) => (PLAIN.test(text) ? `"${text}"` : escaped(stringifyJson(text)))
-/** Texts without a character that JSON or Go writes as an escape. */
-const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/
-
-/** Texts that come again and again: user agents, addresses, verbs, resources, reasons. */
-const MAX_KNOWN = 2000
-const MAX_KNOWN_LENGTH = 500
-const knownTexts = new Map<string, string>()
-
-function known(text: string): string {
-  const found = knownTexts.get(text)
-  if (found !== undefined) return found
-  const json = quoted(text)
-  if (text.length > MAX_KNOWN_LENGTH) return json
-  if (knownTexts.size >= MAX_KNOWN) knownTexts.clear()
-  knownTexts.set(text, json)
-  return json
+  text += `,"requestReceivedTimestamp":"${formatMicroTime(event.requestReceivedTimestamp)}"`
+  return `${text},"stageTimestamp":"${formatMicroTime(event.stageTimestamp)}"${event.annotations.json}`
 }
 
 /** Authenticators return the same object for the same user. */
@@ -188,40 +91,37 @@ function userJson(user: User | undefined): string {
 
 function newUserJson({ name, uid, groups, extra = {} }: User): string {
   const keys = Object.keys(extra).sort()
-  const fields = {
+  return escapedJson({
     ...(name !== '' && { username: name }),
     ...(uid && { uid }),
     ...(groups.length > 0 && { groups: [...groups] }),
     ...(keys.length > 0 && { extra: Object.fromEntries(keys.map(key => [key, [...extra[key]!]])) }),
-  }
-  return escaped(stringifyJson(fields))
+  })
 }
 
-function referenceJson({ resource, namespace, name, uid, apiGroup, apiVersion, resourceVersion, subresource }: ObjectReference): string {
+const REFERENCE_FIELDS = ['resource', 'namespace', 'name', 'uid', 'apiGroup', 'apiVersion', 'resourceVersion', 'subresource'] as const
+
+function referenceJson(reference: ObjectReference): string {
   let text = ''
-  if (resource) text += `,"resource":${known(resource)}`
-  if (namespace) text += `,"namespace":${known(namespace)}`
-  if (name) text += `,"name":${quoted(name)}`
-  if (uid) text += `,"uid":${quoted(uid)}`
-  if (apiGroup) text += `,"apiGroup":${known(apiGroup)}`
-  if (apiVersion) text += `,"apiVersion":${known(apiVersion)}`
-  if (resourceVersion) text += `,"resourceVersion":${quoted(resourceVersion)}`
-  if (subresource) text += `,"subresource":${known(subresource)}`
+  for (const field of REFERENCE_FIELDS) if (reference[field]) text += `,"${field}":${quoted(reference[field])}`
   return `{${text.slice(1)}}`
 }
 
-function statusJson({ status, message, reason, details, code }: ResponseStatus): string {
-  if (!status && !message && !reason && !details) return `{"metadata":{},"code":${code}}`
-  const fields = {
+function statusJson(outcome: ResponseStatus): string {
+  const { status, message, reason, details, code } = outcome
+  if (isCodeAlone(outcome)) return `{"metadata":{},"code":${code}}`
+  return escapedJson({
     metadata: {},
     ...(status && { status }),
     ...(message && { message }),
     ...(reason && { reason }),
     ...(details && { details }),
     code,
-  }
-  return escaped(stringifyJson(fields))
+  })
 }
+
+/** Whether the response was no `Status`. */
+export const isCodeAlone = ({ status, message, reason, details }: ResponseStatus): boolean => !status && !message && !reason && !details
 
 /** One event as a line of text, the format `legacy`. */
 export function eventLine(event: AuditEvent): string {

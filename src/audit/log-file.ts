@@ -34,6 +34,7 @@ export type Rotation = {
 const MODE = 0o600
 const COMPRESSED = '.gz'
 const NEWLINE = 0x0a
+const LINE_END = Buffer.of(NEWLINE)
 
 /** The other processes that append to the same file. */
 export type OtherWriters = {
@@ -51,15 +52,9 @@ export type LogFileOptions = {
   readonly others?: OtherWriters | undefined
 }
 
-/** Lines up to this size are encoded into a buffer that is kept. */
-const BUFFER_BYTES = 256 * 1024
-/** A character takes up to three bytes. */
-const MAX_CHARACTER_BYTES = 3
-
 export class LogFile {
   readonly #path: string
   readonly #options: LogFileOptions
-  readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES)
   #file = -1
   /** Tells the file from the one that replaces it. */
   #inode = 0
@@ -91,9 +86,9 @@ export class LogFile {
   }
 
   /** Appends lines. Throws if they cannot be written. */
-  append(lines: string): void {
+  append(lines: Uint8Array): void {
     if (this.#options.others) this.#followOthers()
-    const bytes = this.#encoded(this.#isTorn ? `\n${lines}` : lines)
+    const bytes = this.#isTorn ? Buffer.concat([LINE_END, lines]) : lines
     if (this.#isFull(bytes.byteLength)) this.#makeRoom()
     this.#write(bytes)
     // Another process has rotated the file meanwhile, and has compressed and removed it already: the lines may not be in the compressed one.
@@ -108,12 +103,6 @@ export class LogFile {
     if (!this.#options.others?.isRotator) return
     this.#followOthers()
     if (this.#isFull(1)) this.#rotate()
-  }
-
-  /** Bytes that hold until the next call. */
-  #encoded(lines: string): Uint8Array {
-    if (lines.length * MAX_CHARACTER_BYTES > BUFFER_BYTES) return Buffer.from(lines)
-    return this.#buffer.subarray(0, this.#buffer.write(lines))
   }
 
   #write(bytes: Uint8Array): void {

@@ -1,6 +1,7 @@
 /** Writes each event as a line of a log. */
 import type { MaybePromise } from '../lib/maybe-promise.ts'
-import { type AuditEvent, eventJson, eventLine } from './event.ts'
+import { type AuditEvent, eventLine } from './event.ts'
+import { EventLines } from './event-lines.ts'
 import type { AuditSink, LostEvents } from './sink.ts'
 
 export const LOG_FORMATS = ['legacy', 'json'] as const
@@ -8,8 +9,11 @@ export type LogFormat = (typeof LOG_FORMATS)[number]
 
 /** Where lines go: a file, or standard output. */
 export type LineWriter = {
-  /** Throws, at once or later, when the lines could not be written. Where it takes its time, the next lines may be given already. */
-  append(lines: string): void | Promise<void>
+  /**
+   * Throws, at once or later, when the lines could not be written. Where it takes its time, the next lines may be given already. The bytes
+   * hold until the call returns.
+   */
+  append(lines: Uint8Array): void | Promise<void>
   close(): Promise<void>
 }
 
@@ -25,15 +29,14 @@ export type LogSinkOptions = {
   readonly isGrouped: boolean
 }
 
-/** Characters that wait at most. */
+/** Bytes that wait at most. */
 const MAX_WAITING = 1 << 20
 
 export class LogSink implements AuditSink {
   readonly #writer: LineWriter
-  readonly #format: (event: AuditEvent) => string
   readonly #options: LogSinkOptions
   #events: AuditEvent[] = []
-  #lines = ''
+  readonly #lines = new EventLines()
   #flushing: NodeJS.Immediate | undefined
   /** Resolves with the write at the end of this iteration. */
   #settled: Promise<void> | undefined
@@ -43,16 +46,16 @@ export class LogSink implements AuditSink {
 
   constructor(writer: LineWriter, options: LogSinkOptions) {
     this.#writer = writer
-    this.#format = options.format === 'legacy' ? eventLine : eventJson
     this.#options = options
   }
 
   write(events: readonly AuditEvent[]): MaybePromise<boolean> {
     for (const event of events) {
       this.#events.push(event)
-      this.#lines += `${this.#format(event)}\n`
+      if (this.#options.format === 'legacy') this.#lines.add(eventLine(event))
+      else this.#lines.addJson(event)
     }
-    if (!this.#options.isGrouped || this.#lines.length > MAX_WAITING) return this.#flush()
+    if (!this.#options.isGrouped || this.#lines.byteLength > MAX_WAITING) return this.#flush()
     this.#flushing ??= setImmediate(() => this.#flush())
     return true
   }
@@ -71,10 +74,10 @@ export class LogSink implements AuditSink {
 
   #flush(): MaybePromise<boolean> {
     if (this.#flushing) clearImmediate(this.#flushing)
-    const [events, lines, settle] = [this.#events, this.#lines, this.#settle]
+    const events = this.#events
+    const settle = this.#settle
     this.#flushing = this.#settled = this.#settle = undefined
     this.#events = []
-    this.#lines = ''
     const done = (isKept: boolean): boolean => {
       settle?.()
       return isKept
@@ -84,7 +87,7 @@ export class LogSink implements AuditSink {
       return done(false)
     }
     try {
-      const written = events.length > 0 ? this.#writer.append(lines) : undefined
+      const written = events.length > 0 ? this.#appendLines() : undefined
       if (!written) return done(true)
       const finished = written.then(() => done(true), failed)
       const writing = finished.then(() => {
@@ -94,6 +97,14 @@ export class LogSink implements AuditSink {
       return finished
     } catch (error) {
       return failed(error)
+    }
+  }
+
+  #appendLines(): void | Promise<void> {
+    try {
+      return this.#writer.append(this.#lines.bytes)
+    } finally {
+      this.#lines.clear()
     }
   }
 }

@@ -1,10 +1,11 @@
 /** The audit of one request: everything known about it so far, written to the sink at each stage. */
 import { parseJson, stringifyJson } from '../codec/json.ts'
-import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
+import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import { type Instant, instantOf } from '../lib/time.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
-import type { AuditEvent, ObjectReference, ResponseStatus, SharedJson } from './event.ts'
+import { Annotations } from './annotations.ts'
+import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts'
 import { LEVELS, type Level, type RequestRule, type Stage } from './policy.ts'
 import type { AuditSink } from './sink.ts'
 
@@ -33,12 +34,8 @@ export class RequestAudit {
   readonly #verb: string
   readonly #rule: RequestRule
   readonly #sink: AuditSink
-  #annotations: Record<string, string> = {}
-  /** An event has these annotations: others are added to a copy. */
-  #areShared = false
-  /** JSON that its events have in common; another object once they differ. */
-  #shared: SharedJson = {}
-  #received: Instant | undefined
+  readonly #received: Instant
+  #annotations = Annotations.NONE
   #objectRef: ObjectReference | undefined
   #impersonated: { readonly user: User; readonly constraint: string | undefined } | undefined
   #status: ResponseStatus | undefined
@@ -54,6 +51,7 @@ export class RequestAudit {
     this.#verb = verb
     this.#rule = rule
     this.#sink = sink
+    this.#received = instantOf(facts.receivedAt)
     this.#objectRef = resource && {
       resource: resource.plural,
       namespace: resource.namespace,
@@ -71,18 +69,12 @@ export class RequestAudit {
 
   /** Adds an annotation; the first value of a key stays. */
   annotate(key: string, value: string, level: Level = 'Metadata'): void {
-    if (!this.includes(level) || Object.hasOwn(this.#annotations, key)) return
-    if (this.#areShared) {
-      this.#annotations = { ...this.#annotations }
-      this.#areShared = false
-    }
-    setOwn(this.#annotations, key, value)
+    if (this.includes(level)) this.#annotations = this.#annotations.with(key, value)
   }
 
   /** The user as whom the request goes on, and the verb by which that was allowed if it was constrained. */
   impersonates(user: User, constraint: string | undefined): void {
     this.#impersonated = { user, constraint }
-    this.#shared = {}
   }
 
   /** Takes the body of the request. An object completes the reference; bodies are recorded from the level Request on. */
@@ -100,7 +92,6 @@ export class RequestAudit {
 
   #refer({ metadata: { namespace, name, uid, resourceVersion } = {} }: Referred): void {
     const known = this.#objectRef ?? {}
-    this.#shared = {}
     this.#objectRef = {
       ...known,
       namespace: known.namespace || namespace || '',
@@ -134,10 +125,7 @@ export class RequestAudit {
 
   #event(stage: Stage): AuditEvent {
     const { auditID, requestURI, user, sourceIPs, userAgent, receivedAt, elapsed } = this.#facts
-    this.#received ??= instantOf(receivedAt)
-    this.#areShared = true
     return {
-      shared: this.#shared,
       level: this.#rule.level,
       auditID,
       stage,

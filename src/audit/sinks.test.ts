@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
+import { Annotations } from './annotations.ts'
 import { BatchingSink } from './batching-sink.ts'
 import { type AuditEvent, eventJson, eventLine } from './event.ts'
 import { LogFile, type OtherWriters } from './log-file.ts'
@@ -29,7 +30,7 @@ const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => (
   responseObject: undefined,
   requestReceivedTimestamp: { seconds: 0, nanos: 1_000 },
   stageTimestamp: { seconds: 1, nanos: 0 },
-  annotations: {},
+  annotations: Annotations.NONE,
   ...more,
 })
 
@@ -58,7 +59,7 @@ function folderOf(t: TestContext): string {
 
 test('an event is written as Go writes it', () => {
   assert.equal(
-    eventJson(event('a', { annotations: { b: '2', a: '1' }, objectRef: { name: 'n', resource: 'pods', namespace: '' } })),
+    eventJson(event('a', { annotations: Annotations.of({ b: '2', a: '1' }), objectRef: { name: 'n', resource: 'pods', namespace: '' } })),
     String.raw`{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"a","stage":"ResponseComplete","requestURI":"/api?a=1\u0026b=\u003c2\u003e","verb":"get","user":{"username":"jane","groups":["dev"]},"sourceIPs":["10.0.0.1"],"userAgent":"test","objectRef":{"resource":"pods","name":"n"},"responseStatus":{"metadata":{},"code":200},"requestReceivedTimestamp":"1970-01-01T00:00:00.000001Z","stageTimestamp":"1970-01-01T00:00:01.000000Z","annotations":{"a":"1","b":"2"}}`,
   )
   assert.equal(
@@ -136,7 +137,7 @@ test('large events lose their bodies, larger ones are lost, and batches are spli
     [['a'], ['c']],
   )
   assert.equal(kept[0]![0]!.requestObject, undefined)
-  assert.deepEqual(kept[0]![0]!.annotations, { 'audit.k8s.io/truncated': 'true' })
+  assert.deepEqual(kept[0]![0]!.annotations.record, { 'audit.k8s.io/truncated': 'true' })
   assert.deepEqual(lost, ['truncate: event is too large even after truncating'])
 })
 
@@ -153,7 +154,7 @@ test('a log file is rotated, compressed and cleaned up', async t => {
   const file = open()
   assert.equal(statSync(path).mode & 0o777, 0o600)
   for (const line of ['first line here\n', 'second line here\n', 'third line here\n', 'fourth line here\n']) {
-    file.append(line)
+    file.append(Buffer.from(line))
     now += 1000
   }
   await file.close()
@@ -193,7 +194,7 @@ test('a log that cannot be written says so; blocking requests go on, strict ones
 
 test('the lines of one iteration are written with one call, and whoever waits for them goes on then', async () => {
   const written: string[] = []
-  const writer = { append: (lines: string) => void written.push(lines), async close() {} }
+  const writer = { append: (lines: Uint8Array) => void written.push(Buffer.from(lines).toString()), async close() {} }
   const sink = new LogSink(writer, { format: 'json', isGrouped: true, lost: () => assert.fail('nothing is lost') })
   assert.equal(sink.settled(), undefined)
   for (const id of ['a', 'b', 'c']) assert.equal(sink.write([event(id)]), true)
@@ -255,12 +256,12 @@ test('a line that was cut off when the disk was full does not swallow the next',
   const open = () => new LogFile(path, { rotation: NEVER_ROTATED, now: Date.now, failed: why => assert.fail(why) })
   appendFileSync(path, '{"half')
   const file = open()
-  file.append('one\n')
-  file.append('two\n')
+  file.append(Buffer.from('one\n'))
+  file.append(Buffer.from('two\n'))
   await file.close()
   assert.equal(readFileSync(path, 'utf8'), '{"half\none\ntwo\n')
   const again = open()
-  again.append('three\n')
+  again.append(Buffer.from('three\n'))
   await again.close()
   assert.equal(readFileSync(path, 'utf8'), '{"half\none\ntwo\nthree\n')
 })
@@ -270,7 +271,7 @@ test('a log that is not a plain file is never rotated', async t => {
   symlinkSync('/dev/null', path)
   const rotation = { ...NEVER_ROTATED, maxBytes: 4 }
   const file = new LogFile(path, { rotation, now: Date.now, failed: why => assert.fail(why) })
-  for (let i = 0; i < 3; i++) file.append('a line\n')
+  for (let i = 0; i < 3; i++) file.append(Buffer.from('a line\n'))
   await file.close()
   assert.deepEqual(readdirSync(dirname(path)), ['audit.log'])
 })
@@ -301,7 +302,7 @@ test('several writers append whole lines to one log, which one of them rotates f
     const line = `${i}: ${'x'.repeat(i % 40)}`
     lines.push(line)
     // The other one writes most of them, so that it has to ask.
-    ;(i % 10 === 0 ? rotator : other).append(`${line}\n`)
+    ;(i % 10 === 0 ? rotator : other).append(Buffer.from(`${line}\n`))
     if (i % 3 === 0) await new Promise(setImmediate)
   }
   await other.close()
@@ -321,12 +322,12 @@ test('a log that another process has renamed or removed is opened anew', async t
   const path = join(folderOf(t), 'audit.log')
   const others = { isRotator: false, askToRotate: () => assert.fail('there is room') }
   const file = new LogFile(path, { rotation: NEVER_ROTATED, now: Date.now, failed: why => assert.fail(why), others })
-  file.append('one\n')
+  file.append(Buffer.from('one\n'))
   renameSync(path, `${path}.old`)
-  file.append('two\n')
+  file.append(Buffer.from('two\n'))
   assert.deepEqual([readFileSync(`${path}.old`, 'utf8'), readFileSync(path, 'utf8')], ['one\n', 'two\n'])
   rmSync(path)
-  file.append('three\n')
+  file.append(Buffer.from('three\n'))
   assert.equal(readFileSync(path, 'utf8'), 'three\n')
   await file.close()
 })

@@ -65,5 +65,5 @@ export class TruncatingSink implements AuditSink {
 const sizeOf = (event: AuditEvent) => Buffer.byteLength(eventJson(event)) + 1
 
 function withoutBodies(event: AuditEvent): AuditEvent {
-  return { ...event, requestObject: undefined, responseObject: undefined, annotations: { ...event.annotations, [TRUNCATED]: 'true' } }
+  return { ...event, requestObject: undefined, responseObject: undefined, annotations: event.annotations.with(TRUNCATED, 'true') }
 }

@@ -18,18 +18,27 @@ import type { Format } from './negotiate.ts'
 
 export type AuditApi = { readonly auditor?: Auditor | undefined; readonly now: () => Date }
 
-/** Wraps everything that follows authentication, so that impersonation, authorization and flow control are recorded, too. */
+/**
+ * Wraps everything that follows authentication, so that impersonation, authorization and flow control are recorded, too. A request that
+ * waits for nothing gets no closure and no promise here.
+ */
 export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
   if (!auditor) return next
+  const begin = (exchange: Exchange, record: RequestAudit): MaybePromise<Response> => {
+    const waiting = mayHaveEffects(exchange) ? auditor.settled() : undefined
+    return waiting ? waiting.then(() => conclude(next, exchange, record)) : conclude(next, exchange, record)
+  }
+  const refuse = ({ request }: Exchange): Response => {
+    auditor.rejected()
+    return textResponse(500, `Internal Server Error: ${goQuote(request.target)}: failed to store audit event\n`)
+  }
   return exchange => {
     const record = open(exchange, auditor, now)
     if (!record) return next(exchange)
     exchange.audit = record
-    return whenDone(record.stage('RequestReceived'), isKept => {
-      if (isKept) return whenDone(mayHaveEffects(exchange) ? auditor.settled() : undefined, () => conclude(next, exchange, record))
-      auditor.rejected()
-      return textResponse(500, `Internal Server Error: ${goQuote(exchange.request.target)}: failed to store audit event\n`)
-    })
+    const kept = record.stage('RequestReceived')
+    if (kept instanceof Promise) return kept.then(isKept => (isKept ? begin(exchange, record) : refuse(exchange)))
+    return kept ? begin(exchange, record) : refuse(exchange)
   }
 }
 
@@ -43,7 +52,14 @@ const mayHaveEffects = (exchange: Exchange): boolean =>
 /** Holds responses back until the events of their requests are kept. */
 export const holdForAudit = (next: Handler, { auditor }: AuditApi): Handler => {
   if (!auditor) return next
-  return exchange => whenDone(next(exchange), response => whenDone(exchange.audit && auditor.settled(), () => response))
+  const hold = (exchange: Exchange, response: Response): MaybePromise<Response> => {
+    const waiting = exchange.audit && auditor.settled()
+    return waiting ? waiting.then(() => response) : response
+  }
+  return exchange => {
+    const response = next(exchange)
+    return response instanceof Promise ? response.then(made => hold(exchange, made)) : hold(exchange, response)
+  }
 }
 
 /** Records a request whose sender could not be authenticated: one event, when it is refused. */
@@ -71,29 +87,34 @@ function open({ request, route, id, user, notes, stopwatch }: Exchange, auditor:
 }
 
 function conclude(next: Handler, exchange: Exchange, record: RequestAudit): MaybePromise<Response> {
-  const failed = (error: unknown): MaybePromise<Response> => {
-    const isExpected = error instanceof StatusError
-    if (isExpected) fail(record, error)
-    else
-      record.answeredWith({
-        status: 'Failure',
-        message: `APIServer panic'd: ${(error as Error).message}`,
-        reason: 'InternalError',
-        code: 500,
-      })
-    const written = isExpected ? complete(record, exchange) : record.stage('Panic')
-    return whenDone(written, () => {
-      throw error
-    })
-  }
-  const answered = (response: Response) => finish(response, exchange, record)
   let response: MaybePromise<Response>
   try {
     response = next(exchange)
   } catch (error) {
-    return failed(error)
+    return failed(error, exchange, record)
   }
-  return response instanceof Promise ? response.then(answered, failed) : answered(response)
+  if (!(response instanceof Promise)) return finish(response, exchange, record)
+  return response.then(
+    made => finish(made, exchange, record),
+    error => failed(error, exchange, record),
+  )
+}
+
+/** Records an error, and throws it again. */
+function failed(error: unknown, exchange: Exchange, record: RequestAudit): MaybePromise<never> {
+  const isExpected = error instanceof StatusError
+  if (isExpected) fail(record, error)
+  else
+    record.answeredWith({
+      status: 'Failure',
+      message: `APIServer panic'd: ${(error as Error).message}`,
+      reason: 'InternalError',
+      code: 500,
+    })
+  const written = isExpected ? complete(record, exchange) : record.stage('Panic')
+  return whenDone(written, () => {
+    throw error
+  })
 }
 
 function fail(record: RequestAudit, error: StatusError): void {
@@ -107,7 +128,10 @@ function finish(response: Response, exchange: Exchange, record: RequestAudit): M
   record.answered(response.status)
   const { body, tunnel } = response
   const isOpen = !(body instanceof Uint8Array) && body.type === 'stream'
-  if (!isOpen && !tunnel) return whenDone(complete(record, exchange), () => response)
+  if (!isOpen && !tunnel) {
+    const completed = complete(record, exchange)
+    return completed instanceof Promise ? completed.then(() => response) : response
+  }
   const end = () => void record.stage('ResponseComplete')
   return whenDone(record.stage('ResponseStarted'), () => {
     if (tunnel)
@@ -144,8 +168,8 @@ function finish(response: Response, exchange: Exchange, record: RequestAudit): M
 
 function complete(record: RequestAudit, exchange: Exchange): MaybePromise<unknown> {
   annotateLatency(record, exchange)
-  const started = isLongRunning(exchange) ? record.stage('ResponseStarted') : true
-  return whenDone(started, () => record.stage('ResponseComplete'))
+  if (!isLongRunning(exchange)) return record.stage('ResponseComplete')
+  return whenDone(record.stage('ResponseStarted'), () => record.stage('ResponseComplete'))
 }
 
 const LATENCY = 'apiserver.latency.k8s.io/'

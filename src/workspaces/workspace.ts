@@ -70,7 +70,7 @@ export async function openWorkspace({ name, config, host, shared, state, shortLi
       threads: threadsOf(name, shared.threads),
       authority: host.authority,
       tokens: parseTokenFile(`${token},${WORKSPACE_ADMIN},,"system:masters"`, name),
-      auditor: host.auditor?.annotated({ 'keelson.dev/workspace': name }),
+      auditor: host.auditor?.annotated('keelson.dev/workspace', name),
       isPrepared: state !== undefined,
       ...(isQuiet && { onCompaction: (given: () => void) => void (compact = given) }),
     },

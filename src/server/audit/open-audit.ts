@@ -141,13 +141,14 @@ const STDOUT = 1
 
 /** Processes that share an output write in turn: a pipe mixes long lines that are written at the same time. */
 function standardOutput(siblings: AuditParts['siblings']): LineWriter {
-  const write = (lines: string) => writeWhole(STDOUT, Buffer.from(lines))
+  const write = (lines: Uint8Array) => writeWhole(STDOUT, lines)
   let last = Promise.resolve()
-  const writeAlone = (lines: string) => siblings!.alone('audit output', async () => ({ result: write(lines) }))
+  const writeAlone = (lines: Uint8Array) => siblings!.alone('audit output', async () => ({ result: write(lines) }))
   return {
     append(lines) {
       if (!siblings) return write(lines)
-      last = last.catch(() => {}).then(() => writeAlone(lines))
+      const own = Uint8Array.from(lines)
+      last = last.catch(() => {}).then(() => writeAlone(own))
       return last
     },
     async close() {},
