@@ -22,6 +22,8 @@ export type SimulatedNodesParts = {
   readonly capacity: Readonly<Record<string, string>>
   readonly kubeletVersion: string
   readonly runtimeVersion: string
+  /** Whether a feature is on. */
+  readonly gate: (name: string) => boolean
   /** Whether nodes choose their blocks of pod addresses themselves; otherwise they wait for the node IPAM controller. */
   readonly givesPodCIDRs: boolean
   /** Families of pod addresses, in the order of the service families. */

@@ -19,7 +19,7 @@ const node = ({
     spec: {},
     status: { nodeInfo: {}, daemonEndpoints: {}, ...status },
   }) as unknown as Node
-const parts = { capacity: { cpu: '4' }, kubeletVersion: 'v1.37.0', runtimeVersion: '1', isGiven: false, now: NOW }
+const parts = { capacity: { cpu: '4' }, kubeletVersion: 'v1.37.0', runtimeVersion: '1', gate: () => false, isGiven: false, now: NOW }
 
 test('a node is simulated when it has the label and no real kubelet has registered it', () => {
   const run = (containerRuntimeVersion: string) => node({ status: { nodeInfo: { containerRuntimeVersion } } })
@@ -69,5 +69,25 @@ test('an annotation scripts conditions, and changes by others are undone', () =>
   assert.deepEqual(
     back.conditions?.map(({ type, status }) => `${type}=${status}`),
     ['Mine=True', 'MemoryPressure=False', 'DiskPressure=False', 'PIDPressure=False', 'Ready=True'],
+  )
+})
+
+test('a node declares features of gates that are on, also when it was there before', () => {
+  const featuresOf = (status: object, gate: (name: string) => boolean) =>
+    nodeStatus(node({ status }), [], { ...parts, gate }).declaredFeatures
+  const usual = featuresOf({}, () => false)!
+  assert.ok(!usual.includes('DRANodeAllocatableResources'))
+  const extended = ['DRANodeAllocatableResources', ...usual]
+  assert.deepEqual(
+    featuresOf({}, () => true),
+    extended,
+  )
+  assert.deepEqual(
+    featuresOf({ declaredFeatures: usual }, () => true),
+    extended,
+  )
+  assert.deepEqual(
+    featuresOf({ declaredFeatures: ['mine'] }, () => false),
+    ['mine'],
   )
 })

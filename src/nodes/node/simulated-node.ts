@@ -45,6 +45,8 @@ export type NodeParts = {
   /** The Kubernetes version that the kubelet reports. */
   readonly kubeletVersion: string
   readonly runtimeVersion: string
+  /** Whether a feature is on. */
+  readonly gate: (name: string) => boolean
   readonly now: number
 }
 
@@ -58,12 +60,15 @@ const FEATURES = [
   'RestartAllContainersOnContainerExits',
 ]
 
+/** The same for features that a gate turns on. */
+const GATED_FEATURES = ['DRANodeAllocatableResources']
+
 /** Interval after which unchanged conditions get a new heartbeat. */
 export const HEARTBEAT_MS = 300_000
 
 /** The status of a node with these addresses. Others may add resources, as on every node. */
 export function nodeStatus(node: Node, addresses: readonly string[], parts: NodeParts): NodeStatus {
-  const { isGiven, kubeletVersion, runtimeVersion, now } = parts
+  const { isGiven, kubeletVersion, runtimeVersion, gate, now } = parts
   const { name = '' } = node.metadata
   const { status: old } = node
   const usual = { ...DEFAULT_CAPACITY, ...parts.capacity }
@@ -73,7 +78,7 @@ export function nodeStatus(node: Node, addresses: readonly string[], parts: Node
     capacity,
     allocatable: isGiven ? { ...capacity, ...old.allocatable } : capacity,
     conditions: nodeConditions(node, now),
-    declaredFeatures: old.declaredFeatures ?? [...FEATURES],
+    declaredFeatures: featuresOf(old.declaredFeatures ?? FEATURES, gate),
     addresses: [...addresses.map(address => ({ type: 'InternalIP', address })), { type: 'Hostname', address: name }],
     daemonEndpoints: { kubeletEndpoint: { Port: KUBELET_PORT } },
     nodeInfo: {
@@ -89,6 +94,12 @@ export function nodeStatus(node: Node, addresses: readonly string[], parts: Node
       architecture: 'amd64',
     },
   }
+}
+
+/** Sorted, as the API requires. */
+function featuresOf(declared: readonly string[], gate: NodeParts['gate']): string[] {
+  const more = GATED_FEATURES.filter(name => gate(name) && !declared.includes(name))
+  return more.length === 0 ? [...declared] : [...declared, ...more].sort()
 }
 
 const READY = { True: ['KubeletReady', 'kubelet is posting ready status'], False: ['KubeletNotReady', 'an annotation of the node says so'] }

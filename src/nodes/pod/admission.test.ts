@@ -73,12 +73,22 @@ test('init containers count while they run, sidecars with the containers', () =>
 })
 
 test('a resize is infeasible when the node is too small, and deferred while others use it', () => {
-  assert.equal(resizeProblem(spec('3'), () => [], allocatable)?.reason, 'Infeasible')
-  assert.equal(resizeProblem(spec('2'), () => [pod('1')], allocatable)?.reason, 'Deferred')
+  assert.equal(resizeProblem(spec('3'), () => [], NODE)?.reason, 'Infeasible')
+  assert.equal(resizeProblem(spec('2'), () => [pod('1')], NODE)?.reason, 'Deferred')
   assert.equal(
-    resizeProblem(spec('2'), () => [], allocatable),
+    resizeProblem(spec('2'), () => [], NODE),
     undefined,
   )
+})
+
+test('devices that are resources of the node count for the pod and for others, where the feature is on', () => {
+  const claimed = [{ resourceClaimName: 'c', mapping: [{ name: 'cpu', quantity: '1' }] }]
+  const other = pod('500m', { nodeAllocatableResourceClaimStatuses: claimed })
+  const reasonOf = (room: object) => rejectionOf(spec('500m'), () => [other], { ...NODE, ...room })?.reason
+  assert.equal(reasonOf({}), undefined)
+  assert.equal(reasonOf({ claimed }), 'OutOfcpu')
+  assert.equal(reasonOf({ claimed, gate: () => false }), undefined)
+  assert.equal(resizeProblem(spec('1'), () => [other], NODE)?.reason, 'Deferred')
 })
 
 test('a node takes no pod that sets kernel parameters which others would notice', () => {

@@ -8,6 +8,7 @@ import { hostPortsOf, isSamePort } from '../../kinds/rules/pod/scheduling/host-p
 import { requiredNodes } from '../../kinds/rules/pod/scheduling/node-match.ts'
 import { isTolerated, tolerationsInEffect } from '../../kinds/rules/pod/scheduling/tolerance.ts'
 import type { PodSpec } from '../../kinds/rules/pod/spec.ts'
+import type { PodStatus } from '../../kinds/rules/pod/status/status.ts'
 import type { Taint } from '../../kinds/rules/taints.ts'
 import { integerValue, milliValue, parseQuantity, type Quantity } from '../../lib/quantity.ts'
 import type { ResizePending } from './conditions.ts'
@@ -25,8 +26,14 @@ function available(allocatable: Amounts, resource: string): number {
   return text === undefined ? 0 : numberOf(resource, parseQuantity(text))
 }
 
-const requestsOf = (spec: PodSpec): ReadonlyMap<string, number> =>
-  new Map(Array.from(podRequests({ spec }), ([resource, quantity]) => [resource, numberOf(resource, quantity)]))
+/** Resources of the node that the devices of a pod take. */
+type Claimed = PodStatus['nodeAllocatableResourceClaimStatuses']
+
+const requestsOf = (spec: PodSpec, claimed: Claimed): ReadonlyMap<string, number> => {
+  const status = claimed ? { nodeAllocatableResourceClaimStatuses: claimed } : {}
+  const totals = podRequests({ spec, status }, { withClaims: claimed !== undefined })
+  return new Map(Array.from(totals, ([resource, quantity]) => [resource, numberOf(resource, quantity)]))
+}
 
 /** The pod with the resources that its containers have, which differ from its spec while a resize is pending. */
 function allocatedSpec({ spec, status }: Pod): PodSpec {
@@ -46,12 +53,18 @@ type Others = () => readonly Pod[]
 
 type Shortage = { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }
 
-function* shortages(spec: PodSpec, others: Others, allocatable: Amounts): Iterable<Shortage> {
+/** The room of a node, and how much of it the devices of a pod take. */
+type Room = { readonly allocatable: Amounts; readonly gate: Gate; readonly claimed?: Claimed }
+
+function* shortages(spec: PodSpec, others: Others, { allocatable, gate, claimed }: Room): Iterable<Shortage> {
+  const withClaims = gate('DRANodeAllocatableResources')
   let used: ReadonlyMap<string, number>[] | undefined
-  for (const [resource, requested] of requestsOf(spec)) {
+  for (const [resource, requested] of requestsOf(spec, withClaims ? claimed : undefined)) {
     // Resources that a node does not report are not checked here: devices provide them, or an extender does.
     if (requested === 0 || (isDeviceResource(resource) && !Object.hasOwn(allocatable ?? {}, resource))) continue
-    used ??= others().map(other => requestsOf(allocatedSpec(other)))
+    used ??= others().map(other =>
+      requestsOf(allocatedSpec(other), withClaims ? other.status.nodeAllocatableResourceClaimStatuses : undefined),
+    )
     const sum = used.reduce((total, each) => total + (each.get(resource) ?? 0), 0)
     const capacity = available(allocatable, resource)
     if (sum + requested > capacity) yield { resource, requested, used: sum, capacity }
@@ -63,12 +76,10 @@ const messageOf = ({ resource, requested, used, capacity }: Shortage) =>
 
 export type Rejection = { readonly reason: string; readonly message: string }
 
-type TakingNode = {
+type TakingNode = Room & {
   readonly name: string
   readonly labels: Readonly<Record<string, string>>
   readonly taints: readonly Taint[] | undefined
-  readonly gate: Gate
-  readonly allocatable: Amounts
   /** Number of admitted pods. */
   readonly count: number
 }
@@ -82,7 +93,7 @@ export function rejectionOf(spec: PodSpec, others: Others, node: TakingNode): Re
   const { allocatable, count } = node
   const capacity = available(allocatable, 'pods')
   if (count >= capacity) return { reason: 'OutOfpods', message: messageOf({ resource: 'pods', requested: 1, used: count, capacity }) }
-  for (const shortage of shortages(spec, others, allocatable)) return { reason: `OutOf${shortage.resource}`, message: messageOf(shortage) }
+  for (const shortage of shortages(spec, others, node)) return { reason: `OutOf${shortage.resource}`, message: messageOf(shortage) }
   if (!(requiredNodes(spec)?.(node) ?? true)) return failed('NodeAffinity', "node(s) didn't match Pod's node affinity/selector")
   if (isAnyPortTaken(spec, others)) return failed('NodePorts', "node(s) didn't have free ports for the requested pod ports")
   const tolerations = tolerationsInEffect(node.gate)(spec.tolerations)
@@ -102,8 +113,8 @@ function isAnyPortTaken(spec: PodSpec, others: Others): boolean {
 }
 
 /** Why the node cannot give a pod the resources that it requests now. */
-export function resizeProblem(spec: PodSpec, others: Others, allocatable: Amounts): ResizePending | undefined {
-  const found = [...shortages(spec, others, allocatable)]
+export function resizeProblem(spec: PodSpec, others: Others, room: Room): ResizePending | undefined {
+  const found = [...shortages(spec, others, room)]
   const never = found.find(({ requested, capacity }) => requested > capacity)
   if (never) {
     const { resource, requested, capacity } = never

@@ -96,7 +96,7 @@ export class PodSync {
       missingForContainer: container => this.#references.missingForContainer(pod, container),
       commands: runs.of(toRun),
       live: live.of(pod),
-      resizeProblem: () => resizeProblem(pod.spec, () => this.#othersOf(bound), node.status.allocatable),
+      resizeProblem: () => resizeProblem(pod.spec, () => this.#othersOf(bound), this.#roomFor(bound)),
       gate,
     })
     if (step.isAdmitted) kubelet.admitted.add(key)
@@ -139,10 +139,14 @@ export class PodSync {
       name: node.metadata.name ?? '',
       labels: node.metadata.labels ?? {},
       taints: node.spec?.taints,
-      gate: this.#parts.gate,
-      allocatable: node.status.allocatable,
       count: kubelet.admitted.size,
+      ...this.#roomFor(bound),
     })
+  }
+
+  #roomFor({ pod, node }: BoundPod) {
+    const { allocatable } = node.status
+    return { allocatable, gate: this.#parts.gate, claimed: pod.status.nodeAllocatableResourceClaimStatuses }
   }
 
   /** The other pods that the node has taken on. */

@@ -49,6 +49,7 @@ export async function startSimulatedNodes({
       graceMs: config.nodeMonitorGraceMs,
       kubeletVersion: versionInfo(VERSION)['gitVersion'] ?? '',
       runtimeVersion: VERSION,
+      gate,
       givesPodCIDRs: !config.allocateNodeCidrs,
       families: config.serviceClusterIpRange.map(range => parseCIDR(range)!.network.family),
     }),
