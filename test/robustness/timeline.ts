@@ -199,7 +199,7 @@ export class Timeline {
 export const resourceOf = (key: Key): string => key.slice(0, key.indexOf('/'))
 
 /** The index of the first entry after a revision. */
-export function firstAfter(entries: readonly Entry[], revision: Revision): number {
+export function firstAfter(entries: readonly { readonly revision: Revision }[], revision: Revision): number {
   let low = 0
   let high = entries.length
   while (low < high) {

@@ -4,6 +4,7 @@
  */
 import { Compacted, type Event, type Revision } from '../../src/storage/store.ts'
 import type { Random } from '../robustness/random.ts'
+import { firstAfter } from '../robustness/timeline.ts'
 import type { Database } from './database.ts'
 import type { World } from './world.ts'
 
@@ -68,7 +69,7 @@ export class StoreFollower {
 
   /** Events of a batch are all writes after the position, up to its revision. */
   #compare(events: readonly Event[], revision: Revision): void {
-    const written = this.#written.filter(write => write.revision > this.#position && write.revision <= revision)
+    const written = this.#written.slice(firstAfter(this.#written, this.#position), firstAfter(this.#written, revision))
     const [expected, seen] = [written, events].map(list => list.map(each => `${each.key} at ${each.revision}`).join(', '))
     if (expected !== seen)
       this.#world.failures.push(

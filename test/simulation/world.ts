@@ -15,6 +15,8 @@ const EPOCH_MS = Date.UTC(2026, 0, 1)
 const READ_MS = 0.0005
 /** The longest time between two iterations of an event loop. */
 const ITERATION_MS = 0.05
+/** How many completions run in one iteration of Node's event loop. */
+const IMMEDIATES = 64
 const systemImmediate = setImmediate
 
 /** A process of the world, or all clients: completions belong to one, and end with it. */
@@ -184,29 +186,37 @@ export class World {
           error => (outcome = { error }),
         )
       })
-      while (outcome === undefined) {
-        const next = this.#queue.pop()
-        if (next === undefined) throw new Error('nothing is left to happen, and the run has not ended')
-        if (next.at > untilMs) throw new Error(`the run has not ended after ${untilMs} ms`)
-        if (next.run === undefined || next.of.isDead) continue
-        if (next.of.held) {
-          next.of.held.push(next)
-          continue
-        }
-        if (next.at > this.#now) this.#now = next.at
-        this.#running = next.of
-        this.completions++
-        this.trace.hash(next.what, this.#now)
-        next.run()
-        await new Promise(systemImmediate)
-      }
+      await eachAlone(() => {
+        if (outcome !== undefined) return false
+        this.#runNext(untilMs)
+        return true
+      })
     } finally {
       unguard()
       process.off('unhandledRejection', onRejection)
       simulate(undefined)
     }
-    if ('error' in outcome) throw outcome.error
-    return outcome.value
+    if ('error' in outcome!) throw outcome.error
+    return outcome!.value
+  }
+
+  /** Runs the next completion whose process is alive and goes on. */
+  #runNext(untilMs: number): void {
+    for (;;) {
+      const next = this.#queue.pop()
+      if (next === undefined) throw new Error('nothing is left to happen, and the run has not ended')
+      if (next.at > untilMs) throw new Error(`the run has not ended after ${untilMs} ms`)
+      if (next.run === undefined || next.of.isDead) continue
+      if (next.of.held) {
+        next.of.held.push(next)
+        continue
+      }
+      if (next.at > this.#now) this.#now = next.at
+      this.#running = next.of
+      this.completions++
+      this.trace.hash(next.what, this.#now)
+      return next.run()
+    }
   }
 
   #environment(): Environment {
@@ -252,6 +262,35 @@ export class World {
     timer.completion = this.after(this.#running.trueMs(delay), repeats ? 'interval' : 'timer', fire)
     return timer
   }
+}
+
+/**
+ * Calls a function until it returns false, each time when all promises are done that the time before has settled. Node sees to that between
+ * two immediates as well as between two iterations of its event loop, which cost more.
+ */
+function eachAlone(run: () => boolean): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let isOver = false
+    const end = (how: () => void) => {
+      isOver = true
+      how()
+    }
+    const once = () => {
+      if (isOver) return
+      try {
+        if (!run()) end(resolve)
+      } catch (error) {
+        end(() => reject(error))
+      }
+    }
+    const several = () => {
+      once()
+      if (isOver) return
+      for (let i = 1; i < IMMEDIATES; i++) systemImmediate(once)
+      systemImmediate(several)
+    }
+    systemImmediate(several)
+  })
 }
 
 /** Completions by time. Of those of one moment, the next is of any process that has some, and the first that was added there. */

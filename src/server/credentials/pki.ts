@@ -73,12 +73,12 @@ export function loadPki({ directory, memory = new Map(), shared, names, now }: P
   )
   const admin = keep(
     'admin',
-    pair => isOurs(pair) && new X509Certificate(pair.cert).subject === ADMIN_SUBJECT,
+    pair => isOurs(pair) && certificateOf(pair).subject === ADMIN_SUBJECT,
     () => issueClient(authority, ADMIN, leafValidity(now, authority)),
   )
   const kubeletClient = keep(
     'apiserver-kubelet-client',
-    pair => isOurs(pair) && new X509Certificate(pair.cert).subject === `CN=${KUBELET_CLIENT}`,
+    pair => isOurs(pair) && certificateOf(pair).subject === `CN=${KUBELET_CLIENT}`,
     () => issueClient(authority, { commonName: KUBELET_CLIENT }, leafValidity(now, authority)),
   )
   const proxyAuthority = keep(
@@ -202,8 +202,17 @@ function leafValidity(now: Date, authority: KeyPair): Validity {
   return { notBefore, notAfter: new Date(Math.min(notAfter.getTime(), lifeOf(authority).end)) }
 }
 
-function lifeOf({ cert }: KeyPair): { start: number; renew: number; end: number } {
-  const { validFrom, validTo, ca } = new X509Certificate(cert)
+/** Parsed once, as each is looked at several times, and again by the next server with the same pair. */
+const CERTIFICATES = new WeakMap<KeyPair, X509Certificate>()
+
+function certificateOf(pair: KeyPair): X509Certificate {
+  const certificate = CERTIFICATES.get(pair) ?? new X509Certificate(pair.cert)
+  CERTIFICATES.set(pair, certificate)
+  return certificate
+}
+
+function lifeOf(pair: KeyPair): { start: number; renew: number; end: number } {
+  const { validFrom, validTo, ca } = certificateOf(pair)
   const start = Date.parse(validFrom)
   const end = Date.parse(validTo)
   const life = Math.min(end - start, (ca ? AUTHORITY_DAYS : LEAF_DAYS) * DAY)
@@ -215,13 +224,12 @@ function isFresh(pair: KeyPair, now: Date): boolean {
   return start <= now.getTime() && now.getTime() < renew
 }
 
-function isIssuedBy({ cert }: KeyPair, authority: KeyPair): boolean {
-  const issuer = new X509Certificate(authority.cert)
-  const issued = new X509Certificate(cert)
+function isIssuedBy(pair: KeyPair, authority: KeyPair): boolean {
+  const [issuer, issued] = [certificateOf(authority), certificateOf(pair)]
   return issued.checkIssued(issuer) && issued.verify(issuer.publicKey)
 }
 
-function covers({ cert }: KeyPair, names: readonly string[]): boolean {
-  const issued = new X509Certificate(cert)
+function covers(pair: KeyPair, names: readonly string[]): boolean {
+  const issued = certificateOf(pair)
   return names.every(name => (parseIP(name) ? issued.checkIP(name) : issued.checkHost(name.replace(/^\*/, 'any'))) !== undefined)
 }
