@@ -48,6 +48,7 @@ export async function runEpoch(
     failures: [],
     known: new Map(),
     newest: 0,
+    latest: undefined,
     stop: stop.signal,
   }
   const keeper = clientOf(run, 'keeper', 'http/1.1', random)

@@ -2,7 +2,7 @@
 import type { Answer } from './connection.ts'
 import type { Key, Page } from './history.ts'
 import { objectPath, partsOf, seen } from './objects.ts'
-import { type Client, isUnavailable, KEYS, now, pause, type Run, record, SELECTIONS, WINDOW_MS } from './run.ts'
+import { type Client, chooseKey, isUnavailable, now, pause, type Run, record, SELECTIONS, WINDOW_MS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
 const PAUSE_MS = 80
@@ -14,7 +14,7 @@ export async function read(run: Run, client: Client): Promise<void> {
   while (!run.stop.aborted) {
     const chance = random.below(10)
     if (random.oneIn(12)) await searchOldest(run, client, random.pick(SELECTIONS))
-    else if (chance < 4) await get(run, client, random.pick(KEYS))
+    else if (chance < 4) await get(run, client, chooseKey(run, client))
     else if (chance < 8) await list(run, client, { selection: random.pick(SELECTIONS), ...chooseRevision(run, client) })
     else await listPages(run, client, random.pick(SELECTIONS))
     await pause(run, random.below(2 * PAUSE_MS))

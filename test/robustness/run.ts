@@ -57,6 +57,8 @@ export type Run = {
   readonly known: Map<Key, Seen>
   /** The newest revision that any client observed. */
   newest: Revision
+  /** The key that was written last. */
+  latest: Key | undefined
   /** Ends writers and readers. */
   readonly stop: AbortSignal
 }
@@ -94,6 +96,7 @@ export const isUnavailable = ({ isShared, mayFail }: Run, status: number): boole
 /** Records an act and its observations. */
 export function record(run: Run, act: Act): void {
   run.acts.push(act)
+  if (act.type === 'put' || act.type === 'delete') run.latest = act.key
   if (act.type === 'put' && act.outcome.is === 'done') learn(run, act.outcome.object)
   if (act.type === 'get' && act.found) learn(run, act.found)
   if (act.type === 'page') {
@@ -106,6 +109,9 @@ function learn(run: Run, object: Seen): void {
   run.newest = Math.max(run.newest, object.revision)
   if ((run.known.get(object.key)?.revision ?? 0) < object.revision) run.known.set(object.key, object)
 }
+
+/** A key: often the one that was written last, through whichever server, since a server that is behind is wrong about that one. */
+export const chooseKey = ({ latest }: Run, { random }: Client): Key => (latest && random.oneIn(4) ? latest : random.pick(KEYS))
 
 export const now = monotonicMs
 

@@ -8,7 +8,9 @@ import { type Client, isUnavailable, now, type Run, record, WINDOW_MS } from './
 import { collectionPath, type Selection, selectorQuery, showSelection } from './selection.ts'
 
 const RETRY_MS = 30
-const MAX_MS = 8_000
+/** How long a watch lasts, on average: some are short, so that others are opened at moments that matter. */
+const MEAN_MS = 8_000
+const SHORT_MS = 500
 const FEW_REVISIONS = 30
 const MANY_REVISIONS = 500
 /** The ways to request the current objects first. */
@@ -40,6 +42,8 @@ export class Watcher {
   #first: Revision = Number.POSITIVE_INFINITY
   #stream: Stream | undefined
   #settling = false
+  /** Whether the open watch begins later than its position. */
+  #isAhead = false
   #wake: () => void = () => {}
 
   constructor(run: Run, client: Client, { selection, ...habits }: Habits & { selection: Selection; from?: Revision }) {
@@ -69,6 +73,8 @@ export class Watcher {
     this.#settling = true
     this.#wake()
     this.#stream?.read(true)
+    // It may begin later than anything that is written any more.
+    if (this.#isAhead) this.#stream?.close()
   }
 
   async close(): Promise<void> {
@@ -94,6 +100,7 @@ export class Watcher {
     const from = this.#resumption()
     const bookmarks = isObserver || random.oneIn(2)
     const { path, mayBeOld } = this.#path(from, bookmarks)
+    this.#isAhead = from !== undefined && from > this.position
     const session: Opening = { from, isMarked: bookmarks, start: now(), events: [], isBeginning: from === undefined && bookmarks }
     const { status, stream } = await connection.stream(path, line => this.#take(session, line))
     this.#stream = stream
@@ -103,9 +110,11 @@ export class Watcher {
         this.#run.failures.push(`${this.name} was answered with ${status}`)
       return false
     }
-    if (this.#stop.signal.aborted) stream.close()
+    if (this.#stop.signal.aborted || (this.#isAhead && this.#settling)) stream.close()
     const dawdling = this.#habits.isSlow && !this.#settling ? this.#dawdle(stream) : undefined
-    const leaving = isObserver ? undefined : startTimer(() => this.#leave(session, stream), random.below(2 * MAX_MS))
+    const leaving = isObserver
+      ? undefined
+      : startTimer(() => this.#leave(session, stream), random.below(2 * (random.oneIn(2) ? SHORT_MS : MEAN_MS)))
     const how = await stream.ended
     stopTimer(leaving)
     await dawdling
@@ -116,12 +125,14 @@ export class Watcher {
     return events.length > 0
   }
 
-  /** Its position, or an older one, as a client has that did not keep all of them: within the history of the server, or before it. */
+  /** Its position, or an older one, as a client has that did not keep all of them: within the history of the server, before it, or later. */
   #resumption(): Revision | undefined {
     const { random } = this.#client
     if (this.#position === undefined) return undefined
     this.#first = Math.min(this.#first, this.#position)
     if (this.#habits.isObserver || this.#settling || !random.oneIn(3)) return this.#position
+    // One that does not exist yet, as for a client that has learned it from elsewhere.
+    if (random.oneIn(4)) return this.#position + 1 + random.below(FEW_REVISIONS)
     return Math.max(this.#first, this.#position - random.below(random.oneIn(2) ? FEW_REVISIONS : MANY_REVISIONS))
   }
 

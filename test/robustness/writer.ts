@@ -2,7 +2,7 @@
 import type { Answer } from './connection.ts'
 import type { Delete, Key, Put, Sweep, WriteOutcome } from './history.ts'
 import { annotationsOf, collectionOfKey, objectOf, objectPath, partsOf, seen, specOf, valueWith } from './objects.ts'
-import { type Client, COLORS, isUnavailable, KEYS, now, pause, type Run, record, TIERS } from './run.ts'
+import { type Client, COLORS, chooseKey, isUnavailable, now, pause, type Run, record, TIERS } from './run.ts'
 import { collectionPath, type Selection, selectorQuery } from './selection.ts'
 
 const PAUSE_MS = 40
@@ -11,7 +11,7 @@ const PAUSE_MS = 40
 export async function write(run: Run, client: Client): Promise<void> {
   const { random } = client
   while (!run.stop.aborted) {
-    const key = random.pick(KEYS)
+    const key = chooseKey(run, client)
     const chance = random.below(100)
     let wasAnswered: boolean
     if (chance < 12) wasAnswered = await remove(run, client, key)

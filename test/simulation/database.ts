@@ -29,6 +29,8 @@ export type StoreFaults = {
   slowMs: number
   /** Further milliseconds by which events of watches may be late. */
   lagMs: number
+  /** Further milliseconds that a question may take, and its answer. */
+  readMs: number
   /** The share of writes that fail without effect. */
   failsBefore: number
   /** The share of writes that are made while the server learns that the outcome is unknown. */
@@ -39,7 +41,15 @@ export type StoreFaults = {
   isDiskBroken: boolean
 }
 
-export const NO_STORE_FAULTS: StoreFaults = { slowMs: 0, lagMs: 0, failsBefore: 0, failsAfter: 0, isCut: false, isDiskBroken: false }
+export const NO_STORE_FAULTS: StoreFaults = {
+  slowMs: 0,
+  lagMs: 0,
+  readMs: 0,
+  failsBefore: 0,
+  failsAfter: 0,
+  isCut: false,
+  isDiskBroken: false,
+}
 
 /** A write that fails: without effect, with an unknown outcome, or with the server, which has made it or not. A read has no effect. */
 export type Fate = 'error' | 'unknown' | 'crash' | 'crash before'
@@ -246,7 +256,11 @@ export class StoreView implements Store {
     }
     signal.addEventListener('abort', end, { once: true })
     this.#watches.add(broken)
-    world.after(this.#tripMs(), 'watch begins', () => void this.#send(prefix, after, { signal: stop.signal, push }), this.#database.process)
+    const begin = () => {
+      if (this.faults.isCut) broken(new StoreUnavailable('the store cannot be reached'))
+      else void this.#send(prefix, after, { signal: stop.signal, push })
+    }
+    world.after(this.#tripMs(), 'watch begins', begin, this.#database.process)
     try {
       for (;;) {
         while (arrived.length === 0) await new Promise<void>(resolve => (wake = resolve))
@@ -442,7 +456,9 @@ export class StoreView implements Store {
     if (!this.isShared) return ask()
     const { world, random, process } = this.#database
     return new Promise((resolve, reject) => {
-      const answer = (then: () => void) => world.after(this.#tripMs(), what, () => (this.faults.isCut ? lost() : then()), this.#server)
+      const { readMs } = this.faults
+      const tripMs = () => this.#tripMs() + (readMs > 0 ? random.below(readMs) : 0)
+      const answer = (then: () => void) => world.after(tripMs(), what, () => (this.faults.isCut ? lost() : then()), this.#server)
       const lost = () =>
         world.after(
           random.below(GIVE_UP_MS),
@@ -457,7 +473,7 @@ export class StoreView implements Store {
           error => answer(() => reject(error)),
         )
       }
-      world.after(this.#tripMs(), what, arrive, process)
+      world.after(tripMs(), what, arrive, process)
     })
   }
 

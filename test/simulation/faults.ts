@@ -18,13 +18,16 @@ export const FAULTS = [
   'unknown commits',
   'broken disk',
   'cut from the store',
+  'cut beyond history',
   'cut from clients',
   'late events',
+  'far store',
   'broken watches',
   'compaction',
   'slow network',
   'lossy network',
   'cut streams',
+  'narrow network',
   'busy machine',
   'wrong clock',
   'drifting clock',
@@ -49,11 +52,15 @@ const SHARED: ReadonlySet<FaultKind> = new Set([
   'pause of a new leader',
   'unknown commits',
   'cut from the store',
+  'cut beyond history',
+  'far store',
   'broken watches',
 ])
 /** Faults of the disk of one server. */
 const OWN: ReadonlySet<FaultKind> = new Set(['broken disk'])
 const LONG: ReadonlySet<FaultKind> = new Set(['long pause', 'pause of a new leader'])
+/** Faults that matter only when they last for a while. */
+const SUSTAINED: ReadonlySet<FaultKind> = new Set(['late events', 'far store', 'cut beyond history', 'narrow network'])
 /** Longer than the lease of controllers, so that another server takes over. Such a pause may go on when the work is over. */
 const LONG_MS = { least: 6_500, more: 6_000 }
 const MEAN_WAIT_MS = 1_500
@@ -77,7 +84,8 @@ export function planFaults(
     if (!isBusy(bursts, atMs) && !random.oneIn(4)) continue
     const kind = random.pick(kinds)
     const isLong = LONG.has(kind)
-    const forMs = isLong ? LONG_MS.least + random.below(LONG_MS.more) : random.below(random.oneIn(3) ? MAX_MS : MAX_MS / 8)
+    const isShort = !SUSTAINED.has(kind) && !random.oneIn(3)
+    const forMs = isLong ? LONG_MS.least + random.below(LONG_MS.more) : random.below(isShort ? MAX_MS / 8 : MAX_MS)
     faults.push({ kind, atMs, forMs: isLong ? forMs : Math.min(forMs, ms - atMs), server: random.below(servers), size: random.next() })
   }
   return faults
@@ -91,6 +99,9 @@ export type Stage = {
 }
 
 const GRACE_MS = 10_000
+/** How much of a stream passes in a narrow network. */
+const MIN_BYTES_PER_MS = 0.2
+const MORE_BYTES_PER_MS = 5
 /** The share by which a clock may go too fast or too slow. */
 export const MAX_DRIFT = 0.05
 
@@ -141,15 +152,28 @@ export async function commit(fault: Fault, { world, database, network, servers }
     case 'unknown commits':
       return during(server.storeFaults, { failsAfter: size / 2 }, wait)
     case 'cut from the store':
+      // Connections end, or wait.
+      if (size < 0.5) server.view.breakWatches()
       return during(server.storeFaults, { isCut: true }, wait)
+    case 'cut beyond history':
+      // Events that were on their way are lost, and the store has forgotten some of them when the server can ask for them again.
+      server.view.breakWatches()
+      return during(server.storeFaults, { isCut: true }, async () => {
+        await wait()
+        await database.compact(Math.floor(size * 4))
+      })
     case 'late events':
-      return during(server.storeFaults, { lagMs: size * 2_000 }, wait)
+      return during(server.storeFaults, { lagMs: slownessMs(size) }, wait)
+    case 'far store':
+      return during(server.storeFaults, { lagMs: slownessMs(size), readMs: slownessMs(size) }, wait)
     case 'slow network':
       return during(network.faults, { delayMs: size * 1_000 }, wait)
     case 'lossy network':
       return during(network.faults, { loses: size / 4 }, wait)
     case 'cut streams':
       return during(network.faults, { cuts: size / 10 }, wait)
+    case 'narrow network':
+      return during(network.faults, { bytesPerMs: MIN_BYTES_PER_MS + size * MORE_BYTES_PER_MS }, wait)
     case 'busy machine':
       return during(world, { busyOneIn: 20 + Math.floor(size * 200) }, wait)
     case 'wrong clock':
@@ -166,6 +190,9 @@ export async function commit(fault: Fault, { world, database, network, servers }
       return database.fill(0)
   }
 }
+
+/** Mostly little, so that a server is behind, and has reason to believe that it is not. */
+const slownessMs = (size: number): number => 2_000 * size ** 3
 
 /** The values that faults give to the fields of something now, oldest first. */
 const GIVEN = new WeakMap<object, Map<string, unknown[]>>()

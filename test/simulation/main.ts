@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import { failEveryNth, SCENARIOS } from './fail-nth.ts'
 import { describeFault } from './faults.ts'
 import { shrink } from './shrink.ts'
-import { type Outcome, type Plan, planOf, simulateRun } from './simulate.ts'
+import { type Outcome, type Plan, planOf, STREAMS, simulateRun } from './simulate.ts'
 import { STORE_SCENARIOS } from './store-scenarios.ts'
 
 const DEFAULT_MS = 60_000
@@ -158,7 +158,7 @@ async function measureSpeed({ ms }: Options): Promise<Totals> {
   const run = async (seed: number) => {
     const plan = planOf(seed, ms)
     const habits = { ...plan.habits, writers: 3, readers: 2, watchers: 2, heavyBytes: 2_000 }
-    return await simulateRun({ ...plan, servers: 1, isShared: false, faults: [], bursts: [], chores: [], isNew: false, habits })
+    return await simulateRun({ ...plan, servers: 1, isShared: false, faults: [], bursts: [], chores: [], isNew: false, habits, streams: STREAMS[0]! })
   }
   for (let seed = 1; seed <= WARMING_SEEDS; seed++) await run(seed)
   const cpu = processorSeconds()

@@ -16,6 +16,8 @@ export type NetworkFaults = {
   loses: number
   /** The share of bodies, and of pieces of a stream, in which the connection is cut. */
   cuts: number
+  /** How many bytes of a stream pass in a millisecond; 0 where that does not matter. */
+  bytesPerMs: number
 }
 
 /** A server as the network sees it. */
@@ -39,17 +41,26 @@ export type WholeAnswer = Answer & { readonly bytes: Buffer }
 
 const BRACE = '{'.charCodeAt(0)
 const MAX_TRIP_MS = 1
-const HIGH_WATER = 16_384
+/** The longest time of one piece of a stream, so that little is left to pass when the network is wide again. */
+const MAX_PASSING_MS = 500
+/** As Node has it. */
+export const HIGH_WATER_BYTES = 16_384
 /** How often a message tries to pass where the network is cut. */
 const HELD_UP_MS = 20
 /** A client that hears nothing gives up within this time. */
 const GIVE_UP_MS = 3_000
 
-export type NetworkOptions = { readonly counts?: { requests: number }; readonly repeatsReads?: boolean }
+export type NetworkOptions = {
+  readonly counts?: { requests: number }
+  readonly repeatsReads?: boolean
+  /** Unread bytes of a stream from which on its server is asked to wait. */
+  readonly highWaterBytes?: number
+}
 
 export class Network {
   readonly world: World
-  readonly faults: NetworkFaults = { delayMs: 0, loses: 0, cuts: 0 }
+  readonly faults: NetworkFaults = { delayMs: 0, loses: 0, cuts: 0, bytesPerMs: 0 }
+  readonly highWaterBytes: number
   readonly #random: Random
   readonly #clients: Process
 
@@ -57,8 +68,13 @@ export class Network {
   /** Whether a GET without a response is sent again, as proxies and client libraries do. */
   readonly #repeatsReads: boolean
 
-  constructor(world: World, clients: Process, { counts = { requests: 0 }, repeatsReads = false }: NetworkOptions = {}) {
+  constructor(
+    world: World,
+    clients: Process,
+    { counts = { requests: 0 }, repeatsReads = false, highWaterBytes = HIGH_WATER_BYTES }: NetworkOptions = {},
+  ) {
     this.world = world
+    this.highWaterBytes = highWaterBytes
     this.counts = counts
     this.#repeatsReads = repeatsReads
     this.#random = world.random.fork()
@@ -135,6 +151,11 @@ export class Network {
     return this.#random.next() * MAX_TRIP_MS + (delayMs > 0 && this.#random.oneIn(2) ? this.#random.below(delayMs) : 0)
   }
 
+  /** The further time of a message that is a part of a stream. */
+  passingMs(bytes: number): number {
+    return this.faults.bytesPerMs > 0 ? Math.min(bytes / this.faults.bytesPerMs, MAX_PASSING_MS) : 0
+  }
+
   isLost(): boolean {
     return this.faults.loses > 0 && this.#random.next() < this.faults.loses
   }
@@ -178,7 +199,10 @@ class SimulatedExchange {
   /** The time at which the last message arrives at the client. */
   #arrivesAt = 0
   /** Messages on their way to the client. */
-  readonly #underWay: (() => void)[] = []
+  readonly #underWay: { readonly run: () => void; readonly bytes: number }[] = []
+  /** How many of them are there but for what passes before them. */
+  #due = 0
+  #isPassing = false
   /** Whether the client gives up when the network is cut, instead of waiting. */
   #givesUp: boolean | undefined
 
@@ -312,6 +336,7 @@ class SimulatedExchange {
         this.#toClient('stream ended', () => this.#over(() => client.ended('ended')))
       },
       destroyed: () => this.cut(),
+      highWaterBytes: this.#network.highWaterBytes,
     })
     this.#outlet = outlet
     if (response.taken) outlet.once('close', response.taken)
@@ -340,10 +365,11 @@ class SimulatedExchange {
       this.#outlet?.destroy()
       return
     }
-    this.#toClient('piece', () => {
+    const arrive = () => {
       this.#takeLines(text)
       this.#network.world.after(this.#network.tripMs(), 'acknowledged', taken, host.process)
-    })
+    }
+    this.#toClient('piece', arrive, bytes.byteLength)
   }
 
   #takeLines(text: string): void {
@@ -380,17 +406,42 @@ class SimulatedExchange {
     then()
   }
 
-  #toClient(what: string, run: () => void): void {
+  #toClient(what: string, run: () => void, bytes = 0): void {
     const { world } = this.#network
     this.#arrivesAt = Math.max(this.#arrivesAt, world.now + this.#network.tripMs())
-    this.#underWay.push(run)
+    this.#underWay.push({ run, bytes })
     world.after(this.#arrivesAt - world.now, what, () => this.#deliver(), this.#parts.clients)
   }
 
   /** The oldest message arrives first, also after the network was cut for a while. */
   #deliver(): void {
-    if (this.#parts.host.isCutOff && !this.#isOver) this.#heldUp(() => this.#deliver())
-    else this.#underWay.shift()?.()
+    if (this.#parts.host.isCutOff && !this.#isOver) {
+      this.#heldUp(() => this.#deliver())
+      return
+    }
+    this.#due++
+    if (!this.#isPassing) this.#pass()
+  }
+
+  /** Messages that have arrived pass one after the other. */
+  #pass(): void {
+    while (this.#due > 0) {
+      const { run, bytes } = this.#underWay.shift()!
+      this.#due--
+      const ms = this.#isOver ? 0 : this.#network.passingMs(bytes)
+      if (ms === 0) {
+        run()
+        continue
+      }
+      this.#isPassing = true
+      const passed = () => {
+        this.#isPassing = false
+        run()
+        this.#pass()
+      }
+      this.#network.world.after(ms, 'passing', passed, this.#parts.clients)
+      return
+    }
   }
 }
 
@@ -398,6 +449,7 @@ type OutletParts = {
   readonly arrive: (bytes: Uint8Array, taken: () => void) => void
   readonly ended: () => void
   readonly destroyed: () => void
+  readonly highWaterBytes: number
 }
 
 /** The server's side of a stream. Unread data fills it up. */
@@ -416,7 +468,7 @@ class SimulatedOutlet implements Outlet {
   }
 
   get writableNeedDrain(): boolean {
-    return this.writableLength >= HIGH_WATER
+    return this.writableLength >= this.#parts.highWaterBytes
   }
 
   write(bytes: Uint8Array, taken?: () => void): boolean {

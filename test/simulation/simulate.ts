@@ -1,5 +1,6 @@
 /** One run: a seed decides the servers, their store, the faults and the clients; the checker of the robustness run decides the outcome. */
 import { setMaxListeners } from 'node:events'
+import { LIMITS } from '../../src/lib/limits.ts'
 import type { StartOptions } from '../../src/public.d.ts'
 import { check } from '../robustness/check.ts'
 import type { Connection } from '../robustness/connection.ts'
@@ -14,7 +15,7 @@ import type { Stage } from './chores/chore.ts'
 import { Database } from './database.ts'
 import { commit, type Fault, type FaultKind, planFaults } from './faults.ts'
 import { type Image, imageOf } from './image.ts'
-import { Network, repeating, type User } from './network.ts'
+import { HIGH_WATER_BYTES, Network, repeating, type User } from './network.ts'
 import { type Burst, CALM, isBusy, planBursts } from './pace.ts'
 import { SimulatedServer } from './server.ts'
 import { StoreFollower } from './store-follower.ts'
@@ -36,9 +37,13 @@ export type Plan = {
   readonly repeats: boolean
   /** The feature gates of the servers. */
   readonly gates: string
+  /** How many bytes of a stream a connection holds, and a server before it waits for its client. */
+  readonly streams: Streams
   /** The names of the chores that run beside the clients of the robustness run. */
   readonly chores: readonly string[]
 }
+
+export type Streams = { readonly highWaterBytes: number; readonly backlogBytes: number }
 
 export type Outcome = {
   readonly plan: Plan
@@ -67,6 +72,12 @@ const OPTIONS: StartOptions = {
 }
 /** Few, since the resources and the stores of servers are made once for each. */
 const GATES = ['AllAlpha=true,AllBeta=true', 'AllBeta=false,WatchList=true']
+/** The usual ones, and small ones: few clients are so slow that a server holds a megabyte for them. */
+export const STREAMS: readonly Streams[] = [
+  { highWaterBytes: HIGH_WATER_BYTES, backlogBytes: LIMITS.watchBacklogBytes },
+  { highWaterBytes: 1_000, backlogBytes: 4_000 },
+  { highWaterBytes: 1_000, backlogBytes: 20_000 },
+]
 const EMPTY: Image = { writes: [], keys: [] }
 /** A run that takes this much longer than its clients work is stuck. */
 const PATIENCE_MS = 900_000
@@ -89,7 +100,8 @@ export function planOf(seed: number, ms: number, chores?: readonly string[]): Pl
   const isNew = random.oneIn(8)
   const repeats = random.oneIn(2)
   const gates = random.oneIn(4) ? random.pick(GATES) : ''
-  return { seed, ms, servers, isShared, faults, habits, bursts, isNew, repeats, gates, chores: chores ?? planChores(random) }
+  const streams = random.pick(STREAMS)
+  return { seed, ms, servers, isShared, faults, habits, bursts, isNew, repeats, gates, streams, chores: chores ?? planChores(random) }
 }
 
 /** Some chores at random. Many at once would take long, and get in each other's way. */
@@ -104,15 +116,18 @@ export async function simulateRun(plan: Plan, { isTraced = false }: { readonly i
   const problems: string[] = []
   let acts = 0
   const counts = { requests: 0 }
+  const undoLimits = setLimits({ watchBacklogBytes: plan.streams.backlogBytes })
   try {
     const image = plan.isNew ? EMPTY : await imageOf(withGates(OPTIONS, plan), plan)
     const { history, failures } = await world.run(() => runClients(world, plan, { image, counts }), { untilMs: plan.ms + PATIENCE_MS })
     acts = history.acts.length
     // A store that forgets at any moment keeps nothing for long.
-    const isForgetful = plan.faults.some(({ kind }) => kind === 'compaction')
+    const isForgetful = plan.faults.some(({ kind }) => FORGETTING.has(kind))
     problems.push(...failures, ...check(isForgetful ? { ...history, windowMs: 0 } : history).map(violation => describe(history, violation)))
   } catch (error) {
     problems.push((error as Error).stack ?? String(error))
+  } finally {
+    undoLimits()
   }
   problems.push(...world.failures)
   return {
@@ -127,8 +142,17 @@ export async function simulateRun(plan: Plan, { isTraced = false }: { readonly i
   }
 }
 
+/** Sets limits until the returned function is called. */
+function setLimits(limits: { readonly [Name in keyof typeof LIMITS]?: number }): () => void {
+  const former = { ...LIMITS }
+  Object.assign(LIMITS, limits)
+  return () => void Object.assign(LIMITS, former)
+}
+
 const withGates = (options: StartOptions, { gates }: Plan): StartOptions => (gates === '' ? options : { ...options, featureGates: gates })
 
+/** Faults in which the store forgets history. */
+const FORGETTING: ReadonlySet<FaultKind> = new Set(['compaction', 'cut beyond history'])
 /** Faults in which writes to the only server fail. */
 const FAILING: ReadonlySet<FaultKind> = new Set(['failing commits', 'full store', 'broken disk'])
 
@@ -136,7 +160,11 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
   const clients = new Process('clients')
   const database = new Database(world, { isShared: plan.isShared, keys: image.keys })
   await database.restore(image.writes)
-  const network = new Network(world, clients, { counts, repeatsReads: plan.repeats })
+  const network = new Network(world, clients, {
+    counts,
+    repeatsReads: plan.repeats,
+    highWaterBytes: plan.streams.highWaterBytes,
+  })
   const options = withGates({ ...OPTIONS, ...neededBy(plan.chores) }, plan)
   const servers = Array.from({ length: plan.servers }, (_, i) => new SimulatedServer(world, database, { number: i + 1, options }))
   for (const server of servers) await server.start()

@@ -215,7 +215,8 @@ export class World {
       this.#running = next.of
       this.completions++
       this.trace.hash(next.what, this.#now)
-      return next.run()
+      next.run()
+      return
     }
   }
 
