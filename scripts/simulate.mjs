@@ -35,7 +35,7 @@ async function runSimulator() {
 /** One seed needs one process; many are shared by as many as there are processors. */
 function jobsOf(args) {
   const at = args.indexOf('--jobs')
-  const isOne = ['--seed', '--speed', '--fail-nth', '--help', '-h'].some(name => args.includes(name))
+  const isOne = ['--seed', '--speed', '--processes', '--fail-nth', '--help', '-h'].some(name => args.includes(name))
   if (at < 0) return { args, jobs: isOne ? 1 : Math.min(availableParallelism(), MAX_JOBS) }
   return { args: args.filter((_, i) => i !== at && i !== at + 1), jobs: Math.max(1, Number(args[at + 1])) }
 }
@@ -71,7 +71,8 @@ async function tryMutant(mutant, { number, most }) {
   const outfile = `${FOLDER}/mutant-${number}.cjs`
   const file = await bundleOf({ entry: './test/simulation/main.ts', outfile, plugins: [changed(mutant)] })
   const chores = (mutant.chores ?? []).flatMap(name => ['--chore', name])
-  const args = ['--until-failed', '--seeds', String(most), '--ms', String(mutant.ms ?? MUTANT_MS), ...chores]
+  const kind = mutant.processes ? ['--processes'] : ['--ms', String(mutant.ms ?? MUTANT_MS), ...chores]
+  const args = ['--until-failed', '--seeds', String(most), ...kind]
   const { status, stdout, stderr } = await run(file, args, 'pipe')
   if (status !== 0 && status !== 1) throw new Error(`${mutant.name}: ${stderr}`)
   const [seeds, ...how] = stdout.trim().split('\n')

@@ -5,11 +5,13 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { failEveryNth, SCENARIOS } from './fail-nth.ts'
 import { describeFault } from './faults.ts'
+import { simulateProcesses } from './processes/processes.ts'
 import { shrink } from './shrink.ts'
 import { type Outcome, type Plan, planOf, STREAMS, simulateRun } from './simulate.ts'
 import { STORE_SCENARIOS } from './store-scenarios.ts'
 
 const DEFAULT_MS = 60_000
+const PROCESSES_MS = 2_000
 const DEFAULT_SEEDS = 100
 const SHRINK_TRIES = 60
 const MAX_FAILED = 5
@@ -29,6 +31,7 @@ const USAGE = `npm run simulate -- [--seeds N] [--from N] [--seed N] [--minutes 
   --ms N       milliseconds of virtual time that clients work (${DEFAULT_MS})
   --chore X    has every run do this chore, and no others; can be repeated
   --trace      prints everything that happens
+  --processes  runs several processes on one embedded store, without servers (${PROCESSES_MS} ms for each seed)
   --speed      measures one server with ten clients, each with a request every one or two seconds
   --fail-nth   fails the first call of the store of each of some scenarios, then the second, and so on; --scenario TEXT selects some by name
   --mutants    shows how many seeds it takes to find known bugs; --mutant TEXT selects some by name
@@ -59,12 +62,18 @@ async function main(): Promise<void> {
       hashes: { type: 'boolean', default: false },
       'until-failed': { type: 'boolean' },
       speed: { type: 'boolean' },
+      processes: { type: 'boolean' },
       'fail-nth': { type: 'boolean' },
       scenario: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   })
   if (values.help) return void process.stdout.write(USAGE)
+  if (values.processes) {
+    const seeds = values.seed?.map(Number) ?? range(Number(values.from ?? 1), Number(values.seeds ?? DEFAULT_SEEDS))
+    const ms = Number(values.ms ?? PROCESSES_MS)
+    return end(await runProcesses(seeds, { ms, isTraced: values.trace, showsHashes: values.hashes, isMutant: values['until-failed'] }))
+  }
   const options = { ms: Number(values.ms ?? DEFAULT_MS), isTraced: values.trace, showsHashes: values.hashes, chores: values.chore }
   if (values.seed !== undefined) return end(await runEach(values.seed.map(Number), options))
   if (values['fail-nth']) return end(await runScenarios(values.scenario ?? ''))
@@ -114,6 +123,46 @@ async function runScenarios(selected: string): Promise<boolean> {
   return isBroken
 }
 
+const range = (from: number, count: number): number[] => Array.from({ length: count }, (_, i) => from + i)
+
+type ProcessesOptions = {
+  readonly ms: number
+  readonly isTraced: boolean
+  readonly showsHashes: boolean
+  /** Shows the first seed that fails, with the problem, and nothing else. */
+  readonly isMutant?: boolean | undefined
+}
+
+/** Runs seeds of several processes on one embedded store; whether one failed. */
+async function runProcesses(seeds: readonly number[], { ms, isTraced, showsHashes, isMutant = false }: ProcessesOptions): Promise<boolean> {
+  const cpu = processorSeconds()
+  const totals = { seeds: 0, failed: 0, calls: 0, primaries: 0, virtualMs: 0 }
+  for (const seed of seeds) {
+    const { problems, digest, calls, primaries, virtualMs, trace } = await simulateProcesses(seed, { ms, isTraced })
+    if (isTraced) for (const line of trace) console.log(line)
+    if (showsHashes) console.log(`seed ${seed}: hash ${digest}`)
+    totals.seeds++
+    totals.calls += calls
+    totals.primaries += primaries
+    totals.virtualMs += virtualMs
+    if (problems.length === 0) continue
+    totals.failed++
+    if (isMutant) {
+      console.log(`${seed}\n${problems[0]!.split('\n')[0]}`)
+      return true
+    }
+    console.log(`✗ seed ${seed} failed; repeat it with: npm run simulate -- --processes --seed ${seed} --ms ${ms} --trace`)
+    for (const problem of problems) console.log(`  ${problem.slice(0, 2_000).replaceAll('\n', '\n  ')}`)
+    if (totals.failed === MAX_FAILED) break
+  }
+  const { failed, calls, primaries, virtualMs } = totals
+  if (!isMutant)
+    console.log(
+      `${totals.seeds} seeds, ${failed} failed; ${Math.round(virtualMs / 1000)} s of virtual time with ${(processorSeconds() - cpu).toFixed(1)} s of processor time, ${calls} calls, ${primaries} primaries`,
+    )
+  return failed > 0
+}
+
 /** Shows the first seed that fails, with the problem; for mutants. */
 async function runUntilFailed(from: number, count: number, { ms, chores }: Options): Promise<boolean> {
   for (let seed = from; seed < from + count; seed++) {
@@ -158,7 +207,17 @@ async function measureSpeed({ ms }: Options): Promise<Totals> {
   const run = async (seed: number) => {
     const plan = planOf(seed, ms)
     const habits = { ...plan.habits, writers: 3, readers: 2, watchers: 2, heavyBytes: 2_000 }
-    return await simulateRun({ ...plan, servers: 1, isShared: false, faults: [], bursts: [], chores: [], isNew: false, habits, streams: STREAMS[0]! })
+    return await simulateRun({
+      ...plan,
+      servers: 1,
+      isShared: false,
+      faults: [],
+      bursts: [],
+      chores: [],
+      isNew: false,
+      habits,
+      streams: STREAMS[0]!,
+    })
   }
   for (let seed = 1; seed <= WARMING_SEEDS; seed++) await run(seed)
   const cpu = processorSeconds()

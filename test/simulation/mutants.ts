@@ -10,6 +10,8 @@ export type Mutant = {
   readonly ms?: number
   /** The chores of every run, where few seeds have them. */
   readonly chores?: readonly string[]
+  /** Whether runs are those of several processes on one embedded store. */
+  readonly processes?: true
 }
 
 /** Long enough for the controllers of another server to take over more than once. */
@@ -348,5 +350,47 @@ export const MUTANTS: readonly Mutant[] = [
     find: "openRoleIndex({ clientFor, answered }: Pick<ServerContext, 'clientFor' | 'answered'>)",
     replace: 'openRoleIndex({ clientFor, signal: answered }: any)',
     chores: ['roles'],
+  },
+  {
+    name: 'a create is refused because of an object that was deleted before',
+    file: 'src/storage/processes/process-store.ts',
+    find: 'history.firstAfter(key, change.expect === 0 ? sentAt : change.expect)',
+    replace: 'history.firstAfter(key, change.expect)',
+    processes: true,
+  },
+  {
+    name: 'a write whose answer was lost is taken for one that was not made',
+    file: 'src/storage/processes/process-store.ts',
+    find: "const outcome = request.kind === 'swap' ? await this.#outcomeOf(request) : 'not made'",
+    replace: "const outcome = 'not made' as Swap | 'not made' | 'unknown'",
+    processes: true,
+  },
+  {
+    name: 'a follower tells its newest revision without reading the file',
+    file: 'src/storage/embedded/log-reader.ts',
+    find: 'const newest = this.follow()\n    this.release()\n    return newest',
+    replace: 'return this.#history.newest',
+    processes: true,
+  },
+  {
+    name: 'a primary answers before it has heard of a commit that others can read',
+    file: 'src/storage/embedded/writer.ts',
+    find: 'return file.newest() > this.#history.newest ? committing : undefined',
+    replace: 'return undefined',
+    processes: true,
+  },
+  {
+    name: 'a primary commits while another process opens the file',
+    file: 'src/storage/processes/primary.ts',
+    find: 'const resume = await this.#parts.writer.pause()',
+    replace: 'const resume = () => {}',
+    processes: true,
+  },
+  {
+    name: 'a compaction is refused for a revision that others can read',
+    file: 'src/storage/embedded/writer.ts',
+    find: '    await this.settled()\n',
+    replace: '',
+    processes: true,
   },
 ]

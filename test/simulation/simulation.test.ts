@@ -10,6 +10,8 @@ const MS = '1000'
 const SEEDS = '100'
 /** Seconds for which clients of seeds that nobody has run before work, in virtual time. */
 const NEW_SECONDS = '20'
+/** The seeds of several processes on one embedded store. */
+const PROCESS_SEEDS = '12'
 const REPEATED = [12, 11, 9, 8]
 
 const simulate = (...args: readonly string[]) =>
@@ -29,6 +31,14 @@ test(`${SEEDS} seeds pass, and new ones, and a seed gives the same run again, in
   const again = hashesIn(repeated.stdout)
   assert.deepEqual([...again.keys()], REPEATED, repeated.stdout + repeated.stderr)
   for (const [seed, hash] of again) assert.equal(hash, hashes.get(seed), `seed ${seed}`)
+})
+
+test('processes on one embedded store keep its contract while they are killed, and a seed gives the same run again', () => {
+  const runs = [simulate('--processes', '--seeds', PROCESS_SEEDS, '--hashes'), simulate('--processes', '--seed', '2', '--hashes')]
+  for (const { status, stdout, stderr } of runs) assert.equal(status, 0, stdout + stderr)
+  const [all, one] = runs.map(({ stdout }) => hashesIn(stdout))
+  assert.equal(new Set(all!.values()).size, Number(PROCESS_SEEDS))
+  assert.equal(one!.get(2), all!.get(2))
 })
 
 test('apply ends well whichever of its calls of the store fails', () => {

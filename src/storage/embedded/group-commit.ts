@@ -1,4 +1,5 @@
 /** Group commit: collects writes while a commit is running and makes the next commit of all of them, so that they share one sync. */
+import { nextIteration } from '../../lib/environment.ts'
 import type { Revision } from '../store.ts'
 import type { Work } from './engine.ts'
 
@@ -79,7 +80,7 @@ export class GroupCommit<W extends Write> {
   async #run(): Promise<void> {
     while (this.#writes.length > 0 || this.#maintenance.length > 0) {
       // Writes of the same iteration of the event loop share the commit.
-      await new Promise(setImmediate)
+      await new Promise<void>(nextIteration)
       while (this.#gate) await this.#gate
       await (this.#committing = this.#commitOnce())
       this.#committing = undefined

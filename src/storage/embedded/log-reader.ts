@@ -1,4 +1,5 @@
 /** The reading half of an embedded store: an index of the log in memory, values from the mapped file, watches. */
+import { nextIteration } from '../../lib/environment.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import { Feed } from '../feed.ts'
 import type { History, KeyedState } from '../history.ts'
@@ -227,7 +228,7 @@ export class LogReader {
   /** Drops what can no longer be read from the index. */
   #sweep(): void {
     this.#isSweeping = this.#isFollowing && !this.#isClosed && this.history.sweep(SWEEP_REVISIONS) !== undefined
-    if (this.#isSweeping) setImmediate(() => this.#sweep())
+    if (this.#isSweeping) nextIteration(() => this.#sweep())
   }
 
   #changes(prefix: string, after: Revision): MaybePromise<Batch> {
@@ -292,7 +293,7 @@ export class LogReader {
           entries.push(entry)
           bytes += entry.value.length
         }
-        await new Promise(setImmediate)
+        await new Promise<void>(nextIteration)
         if (this.#isClosed) throw new StoreUnavailable('the store is closed')
         if (snapshot) continue
         this.follow()

@@ -1,6 +1,7 @@
 /** The writing half of an embedded store, for the process that owns it: swaps in group commits, expiry, compaction, quota. */
 
 import { type Clock, systemClock } from '../../lib/clock.ts'
+import { monotonicMs, nextIteration, startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 import type { Fence } from '../../lib/fence.ts'
 import { deadlineOf, Expiry } from '../expiry.ts'
 import type { History } from '../history.ts'
@@ -58,7 +59,7 @@ export class Writer {
   #failed: StoreUnavailable | undefined
   #isClosing = false
   /** Has the reserve of disk space taken, also where nobody writes. */
-  readonly #first: NodeJS.Timeout
+  readonly #first: Timer
   /** Called after each commit, before its swaps are answered. */
   onCommitted: () => void = () => {}
 
@@ -77,16 +78,16 @@ export class Writer {
     this.#assigned = history.newest
     this.#quota = new Quota(limits, { bytes: () => usedBytes(file.size()), keys: () => history.keys })
     const commit = async (work: Work) => {
-      const began = performance.now()
+      const began = monotonicMs()
       await engine.commit(work)
-      onCommit(performance.now() - began)
+      onCommit(monotonicMs() - began)
     }
     this.#commits = new GroupCommit(commit, {
       committed: writes => this.#committed(writes),
       failed: (writes, error) => this.#commitFailed(writes, error),
     })
     this.#expiry = new Expiry(clock, (key, modified) => this.swap(key, { expect: modified, value: null }))
-    this.#first = setTimeout(() => void this.probe().catch(() => {}), RESERVE_AFTER_MS).unref()
+    this.#first = startTimer(() => void this.probe().catch(() => {}), RESERVE_AFTER_MS).unref()
     if (reader.damaged.length > 0) engine.expectDisorder()
     for (const { key, state } of history.current()) this.#expiry.written(key, state.modified, state.deadline)
   }
@@ -152,7 +153,7 @@ export class Writer {
   async close(): Promise<void> {
     this.#isClosing = true
     this.#expiry.stop()
-    clearTimeout(this.#first)
+    stopTimer(this.#first)
     await this.#compaction
     await this.#commits.drained()
   }
@@ -244,6 +245,8 @@ export class Writer {
 
   async #compact(before: Revision): Promise<void> {
     this.#assertWritable()
+    // Another process may have read the revision from a commit that is not known here yet.
+    await this.settled()
     if (!(before <= this.#history.oldest)) {
       // Checked before it is made durable, so that a wrong revision changes nothing.
       this.#history.check(before)
@@ -277,7 +280,7 @@ export class Writer {
         if (!state.damage && !this.#history.exact(key, state.modified)) this.#garbage.push(encodeHeader(key, state))
       }
       if (this.#searched === after) break
-      await new Promise(setImmediate)
+      await new Promise<void>(nextIteration)
     }
     this.#searched = Number.POSITIVE_INFINITY
   }

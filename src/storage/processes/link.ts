@@ -1,6 +1,7 @@
 /** A follower's connection to the primary: frames in both directions, those of one iteration of the event loop in one write. */
-import { connect, type Socket } from 'node:net'
+import { nextIteration } from '../../lib/environment.ts'
 import { type Frame, FrameReader } from './frames.ts'
+import type { Wire } from './machine.ts'
 
 export type LinkEvents = {
   /** Called with the frames that have arrived together. */
@@ -9,7 +10,7 @@ export type LinkEvents = {
 }
 
 export class Link {
-  readonly #socket: Socket
+  readonly #socket: Wire
   readonly #reader = new FrameReader()
   #out: Buffer[] = []
   /** Frames of the handshake, until there is a receiver for all. */
@@ -18,16 +19,7 @@ export class Link {
   #events: LinkEvents | undefined
   #isClosed = false
 
-  /** Rejects if nobody listens. */
-  static connect(path: string): Promise<Link> {
-    return new Promise((resolve, reject) => {
-      const socket = connect(path)
-      socket.once('error', reject)
-      socket.once('connect', () => resolve(new Link(socket)))
-    })
-  }
-
-  private constructor(socket: Socket) {
+  constructor(socket: Wire) {
     this.#socket = socket
     socket.on('error', () => {})
     socket.on('data', chunk => this.#read(chunk))
@@ -53,7 +45,7 @@ export class Link {
   }
 
   send(frame: Buffer): void {
-    if (this.#out.push(frame) === 1) setImmediate(() => this.#flush())
+    if (this.#out.push(frame) === 1) nextIteration(() => this.#flush())
   }
 
   /** Keeps the process alive, or not: while there is no answer yet. */

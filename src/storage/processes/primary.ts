@@ -1,6 +1,5 @@
 /** The primary's side of the socket: other processes join, send swaps, and are told of commits. */
-import { rmSync } from 'node:fs'
-import { createServer, type Server, type Socket } from 'node:net'
+import { startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 import type { LogReader } from '../embedded/log-reader.ts'
 import type { Writer } from '../embedded/writer.ts'
 import type { Swap } from '../store.ts'
@@ -8,9 +7,11 @@ import { encodeFailure } from './failures.ts'
 import type { Family } from './family.ts'
 import { decodeRevision, decodeSwap, encodeFrame, encodeRevision, type Frame, FrameReader } from './frames.ts'
 import { decodeHello, encodeWelcome, type Hello } from './handshake.ts'
+import type { Machine, Wire } from './machine.ts'
 
 export type PrimaryParts = {
   readonly family: Family
+  readonly machine: Machine
   readonly reader: LogReader
   readonly writer: Writer
   readonly onStuck: (pid: number) => void
@@ -24,37 +25,33 @@ const STUCK_MS = 30_000
 const CLOSING_MS = 1_000
 
 export class Primary {
-  readonly #server: Server
+  #listener: Awaited<ReturnType<Machine['listen']>> | undefined
   readonly #members = new Set<Member>()
   #isClosing = false
 
-  /** Listens at the address of the family, where the primary before may have left its socket. */
+  /** Has the processes of the family connect to this one. */
   static async listen(parts: PrimaryParts): Promise<Primary> {
     const primary = new Primary(parts)
-    rmSync(parts.family.socket, { force: true })
-    await new Promise<void>((resolve, reject) => {
-      primary.#server.once('error', reject)
-      primary.#server.listen(parts.family.socket, resolve)
-    })
+    primary.#listener = await parts.machine.listen(wire => primary.#accept(wire, parts))
     return primary
   }
 
   private constructor(parts: PrimaryParts) {
-    this.#server = createServer(socket => {
-      const member: Member = new Member(socket, parts, {
-        joins: hello => this.#replace(member, hello),
-        ended: () => {
-          this.#members.delete(member)
-          // The place of a dead process among the readers would keep pages from being reused.
-          if (!this.#isClosing) parts.reader.file.forgetDeadReaders()
-        },
-      })
-      this.#members.add(member)
-    })
-    this.#server.unref()
     parts.writer.onCommitted = () => {
       for (const member of this.#members) member.notice()
     }
+  }
+
+  #accept(wire: Wire, parts: PrimaryParts): void {
+    const member: Member = new Member(wire, parts, {
+      joins: hello => this.#replace(member, hello),
+      ended: () => {
+        this.#members.delete(member)
+        // The place of a dead process among the readers would keep pages from being reused.
+        if (!this.#isClosing) parts.reader.file.forgetDeadReaders()
+      },
+    })
+    this.#members.add(member)
   }
 
   /** Takes no more requests. Those that were taken are answered, which the writer must have decided to do by now. */
@@ -64,7 +61,7 @@ export class Primary {
 
   async close(): Promise<void> {
     this.#isClosing = true
-    const closed = new Promise(resolve => this.#server.close(resolve))
+    const closed = this.#listener?.close()
     for (const member of this.#members) member.end()
     await closed
   }
@@ -79,7 +76,7 @@ type MemberEvents = { joins(hello: Hello): Promise<void>; ended(): void }
 
 /** One process that has joined, or is about to. */
 class Member {
-  readonly #socket: Socket
+  readonly #socket: Wire
   readonly #parts: PrimaryParts
   readonly #events: MemberEvents
   readonly #frames = new FrameReader()
@@ -91,11 +88,11 @@ class Member {
   #isFlushing = false
   #isNoticeDue = false
   #toldFull = false
-  #stuck: NodeJS.Timeout | undefined
+  #stuck: Timer | undefined
   /** The last swap: those before are decided when it is. */
   #last: Promise<unknown> | undefined
 
-  constructor(socket: Socket, parts: PrimaryParts, events: MemberEvents) {
+  constructor(socket: Wire, parts: PrimaryParts, events: MemberEvents) {
     this.#socket = socket
     this.#parts = parts
     this.#events = events
@@ -105,7 +102,7 @@ class Member {
     socket.on('drain', () => this.#drained())
     socket.on('close', () => {
       this.#isReading = false
-      clearTimeout(this.#stuck)
+      stopTimer(this.#stuck)
       this.#opened()
       events.ended()
     })
@@ -137,8 +134,8 @@ class Member {
     this.#flush()
     this.#socket.end()
     // A process that is stopped does not close its side.
-    const timer = setTimeout(() => this.#socket.destroy(), CLOSING_MS)
-    this.#socket.once('close', () => clearTimeout(timer))
+    const timer = startTimer(() => this.#socket.destroy(), CLOSING_MS)
+    this.#socket.once('close', () => stopTimer(timer))
     this.#socket.once('finish', () => this.#socket.destroySoon())
   }
 
@@ -179,7 +176,7 @@ class Member {
   /** Makes no commit until the process has opened the file, or is gone; see `Turn`. */
   async #whileOpening(pid: number): Promise<void> {
     const resume = await this.#parts.writer.pause()
-    const timer = setTimeout(() => process.kill(pid, 'SIGKILL'), OPENING_MS)
+    const timer = startTimer(() => this.#parts.machine.kill(pid), OPENING_MS)
     try {
       await new Promise<void>(resolve => {
         this.#opened = resolve
@@ -187,7 +184,7 @@ class Member {
         this.#socket.write(encodeFrame('open', 0))
       })
     } finally {
-      clearTimeout(timer)
+      stopTimer(timer)
       resume()
     }
   }
@@ -235,11 +232,11 @@ class Member {
     const out = this.#out.length === 1 ? this.#out[0]! : Buffer.concat(this.#out)
     this.#out = []
     if (socket.write(out)) return
-    this.#stuck ??= setTimeout(() => this.#parts.onStuck(this.#hello!.pid), STUCK_MS).unref()
+    this.#stuck ??= startTimer(() => this.#parts.onStuck(this.#hello!.pid), STUCK_MS).unref()
   }
 
   #drained(): void {
-    clearTimeout(this.#stuck)
+    stopTimer(this.#stuck)
     this.#stuck = undefined
     if (this.#isNoticeDue) this.#flush()
   }

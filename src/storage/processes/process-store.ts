@@ -1,13 +1,11 @@
 /** One embedded store for several processes of one machine: one of them writes, all read the mapped file. */
-import { randomUUID } from 'node:crypto'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { newUuid, nextIteration, sleep, startInterval, stopTimer, wallMs } from '../../lib/environment.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { EmbeddedOptions } from '../embedded/embedded.ts'
-import { claim, type Engine, prepareFolder } from '../embedded/engine.ts'
+import type { Engine } from '../embedded/engine.ts'
 import { explain } from '../embedded/failure.ts'
 import { loadHistory } from '../embedded/load.ts'
-import { lockFileOf, ownedBy, runningOwner } from '../embedded/lock.ts'
-import { type Lmdb, type LogFile, openLogFile } from '../embedded/log-file.ts'
+import type { LogFile } from '../embedded/log-file.ts'
 import { LogReader } from '../embedded/log-reader.ts'
 import { usedBytes, Writer } from '../embedded/writer.ts'
 import { deadlineOf } from '../expiry.ts'
@@ -32,11 +30,11 @@ import {
 import { decodeFailure } from './failures.ts'
 import type { Family } from './family.ts'
 import { decodeRevision, encodeFrame, encodeRevision, encodeSwap, type Frame } from './frames.ts'
-import { decodeWelcome, encodeHello, nameOf, type Welcome } from './handshake.ts'
+import { decodeWelcome, encodeHello, type Welcome } from './handshake.ts'
 import { Link } from './link.ts'
+import { type Machine, SystemMachine } from './machine.ts'
 import { Primary } from './primary.ts'
 import { Requests, type StoreRequest, type SwapRequest } from './requests.ts'
-import { Turn } from './turn.ts'
 
 /** The primary holds the lock of the folder and makes all commits; followers read the file, and send it their swaps. */
 export type Role = 'primary' | 'follower'
@@ -48,6 +46,8 @@ export type ProcessStoreOptions = EmbeddedOptions & {
   readonly onPrimary?: () => void
   /** Called in the primary for a follower that has taken nothing for long: it may be stopped. Whoever started it should end it. */
   readonly onStuck?: (pid: number) => void
+  /** Left out for the machine that this process runs on. */
+  readonly machine?: Machine
 }
 
 /** Behaves as an embedded store that is shared: `fresh` answers at once, from the file, in nearly all cases. */
@@ -70,8 +70,8 @@ const RETRY_FAILED_MS = 250
  */
 export async function openProcessStore(options: ProcessStoreOptions): Promise<ProcessStore> {
   const { dir, family } = options
-  const lmdb = await import('lmdb')
-  const member = new Membership(lmdb, { dir, family })
+  const machine = options.machine ?? new SystemMachine(await import('lmdb'), options)
+  const member = new Membership(machine, { dir, family })
   try {
     for (;;) {
       const found = member.found() ?? (await member.join())
@@ -90,50 +90,36 @@ type Joined = Welcome & { readonly link: Link }
 class Membership {
   readonly dir: string
   readonly family: Family
-  readonly #lmdb: Lmdb
-  readonly #turn: Turn
-  readonly #id = randomUUID()
-  readonly #name: string
-  #file: LogFile | undefined
+  readonly machine: Machine
+  readonly #id = newUuid()
 
-  constructor(lmdb: Lmdb, { dir, family }: Pick<ProcessStoreOptions, 'dir' | 'family'>) {
+  constructor(machine: Machine, { dir, family }: Pick<ProcessStoreOptions, 'dir' | 'family'>) {
+    this.machine = machine
     this.dir = dir
     this.family = family
-    this.#lmdb = lmdb
-    this.#name = nameOf(family.secret)
-    this.#turn = new Turn(lmdb, family.socket)
   }
 
   get file(): LogFile {
-    return this.#file!
+    return this.machine.file!
   }
 
   /** Becomes the primary unless there is one; throws if a process of another family has the folder open. */
   found(): Engine | undefined {
-    const lockFile = lockFileOf(this.dir)
-    const owner = runningOwner(lockFile)
-    if (owner && owner.family !== this.#name) throw ownedBy(owner, this.dir)
-    if (owner) return undefined
-    return this.#turn.take(() => {
-      if (runningOwner(lockFile)) return undefined
-      if (!this.#file) {
-        prepareFolder(this.dir)
-        this.#file = openLogFile(this.#lmdb, this.dir)
-      }
-      return claim(this.#file, this.#name)
-    })
+    return this.machine.found()
   }
 
   /** Connects to the primary; undefined if it does not listen yet, or any more. */
   async join(): Promise<Joined | undefined> {
-    const link = await Link.connect(this.family.socket).catch(() => undefined)
-    if (!link) return undefined
+    const { machine } = this
+    const wire = await machine.connect().catch(() => undefined)
+    if (!wire) return undefined
+    const link = new Link(wire)
     const { secret } = this.family
-    link.send(encodeHello({ secret, pid: process.pid, member: this.#id, hasOpened: this.#file !== undefined }))
+    link.send(encodeHello({ secret, pid: machine.pid, member: this.#id, hasOpened: machine.file !== undefined }))
     try {
       let answer = await link.next()
       if (answer?.type === 'open') {
-        this.#file ??= this.#turn.take(() => openLogFile(this.#lmdb, this.dir))
+        machine.open()
         link.send(encodeFrame('opened', 0))
         answer = await link.next()
       }
@@ -146,9 +132,8 @@ class Membership {
     return undefined
   }
 
-  async close(): Promise<void> {
-    await this.#file?.close()
-    await this.#turn.close()
+  close(): Promise<void> {
+    return this.machine.close()
   }
 }
 
@@ -228,7 +213,7 @@ class SharedStore implements ProcessStore {
       this.#assertOpen()
       if (this.#leading) return this.#leading.writer.swap(key, change)
       checkKey(key)
-      deadlineOf(change.ttlSeconds, { now: Date.now, after: () => () => {} })
+      deadlineOf(change.ttlSeconds, { now: wallMs, after: () => () => {} })
       const value = change.value && bytesOf(change.value)
       return new Promise((resolve, reject) =>
         this.#ask({ kind: 'swap', id: 0, key, change: { ...change, value }, sentAt: undefined, resolve, reject }),
@@ -327,10 +312,10 @@ class SharedStore implements ProcessStore {
     })
     // Nothing is committed before the caller has the store.
     const resume = await writer.pause()
-    const primary = await Primary.listen({ family, reader: this.#reader, writer, onStuck })
+    const primary = await Primary.listen({ family, machine: this.#member.machine, reader: this.#reader, writer, onStuck })
     this.#leading = { engine, writer, primary }
     onPrimary()
-    setImmediate(resume)
+    nextIteration(resume)
   }
 
   #follow({ link, isFull }: Joined): void {
@@ -408,7 +393,7 @@ class SharedStore implements ProcessStore {
   /** Becomes the primary, or finds the process that did. */
   async #search(): Promise<void> {
     // While requests wait, this process has something to do.
-    const alive = setInterval(() => {}, 1_000)
+    const alive = startInterval(() => {}, 1_000)
     try {
       while (!this.#isAbandoned && !(this.#closing && this.#requests.isEmpty)) {
         try {
@@ -423,7 +408,7 @@ class SharedStore implements ProcessStore {
         }
       }
     } finally {
-      clearInterval(alive)
+      stopTimer(alive)
     }
   }
 

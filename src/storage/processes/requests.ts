@@ -1,4 +1,5 @@
 /** The requests of a follower to the primary, until they are answered. */
+import { monotonicMs, startInterval, stopTimer, type Timer } from '../../lib/environment.ts'
 import { type Change, OutcomeUnknown, type Revision, StoreUnavailable, type Swap } from '../store.ts'
 
 type Request = {
@@ -29,7 +30,7 @@ export class Requests {
   /** Slots are emptied when a request is settled, as a Map keeps former entries in memory. */
   readonly #slots = new Map<number, Slot>()
   #lastId = 0
-  #timer: NodeJS.Timeout | undefined
+  #timer: Timer | undefined
   #drained: (() => void)[] = []
 
   get isEmpty(): boolean {
@@ -40,8 +41,8 @@ export class Requests {
     do this.#lastId = (this.#lastId % MAX_IDS) + 1
     while (this.#slots.has(this.#lastId))
     request.id = this.#lastId
-    this.#slots.set(request.id, { request, askedAt: performance.now() })
-    this.#timer ??= setInterval(() => this.#giveUpLate(), LOOK_EVERY_MS).unref()
+    this.#slots.set(request.id, { request, askedAt: monotonicMs() })
+    this.#timer ??= startInterval(() => this.#giveUpLate(), LOOK_EVERY_MS).unref()
   }
 
   /** The request that waits for an answer under a number. */
@@ -70,7 +71,7 @@ export class Requests {
     this.#slots.delete(id)
     tell()
     if (this.#slots.size > 0) return
-    clearInterval(this.#timer)
+    stopTimer(this.#timer)
     this.#timer = undefined
     for (const drained of this.#drained.splice(0)) drained()
   }
@@ -86,7 +87,7 @@ export class Requests {
   }
 
   #giveUpLate(): void {
-    const late = performance.now() - ANSWER_MS
+    const late = monotonicMs() - ANSWER_MS
     const error = new StoreUnavailable(`the process that keeps the store has not answered within ${ANSWER_MS / 1000} seconds`, {
       problem: 'the process that keeps the store does not answer',
     })

@@ -1,0 +1,353 @@
+/**
+ * The folder of an embedded store that several simulated processes have open: its file, whose commits become visible at one moment and are
+ * heard of later, its lock, and the connections of processes to the one that listens.
+ */
+import { EventEmitter } from 'node:events'
+import type { Engine, Work } from '../../../src/storage/embedded/engine.ts'
+import type { DatabaseSize, LogFile, Snapshot } from '../../../src/storage/embedded/log-file.ts'
+import { decodeEntry, decodeHeader, revisionIn } from '../../../src/storage/embedded/record.ts'
+import type { Machine, Wire } from '../../../src/storage/processes/machine.ts'
+import { type Revision, StoreUnavailable } from '../../../src/storage/store.ts'
+import type { Random } from '../../robustness/random.ts'
+import type { Process, World } from '../world.ts'
+
+/** A write as the file got it. */
+export type Written = { readonly key: string; readonly revision: Revision; readonly value: string | undefined }
+
+/** What the file holds after a commit. */
+type Content = {
+  readonly commit: number
+  readonly headers: readonly Uint8Array[]
+  readonly bodies: ReadonlyMap<string, Uint8Array>
+  readonly compacted: Revision | undefined
+}
+
+const MAX_TRIP_MS = 0.2
+const MAX_COMMIT_MS = 3
+/** Between the moment at which others can read a commit and the one at which its process hears of it. */
+const MAX_HEARD_MS = 1
+const HIGH_WATER_BYTES = 16_384
+const PAGE_BYTES = 4_096
+
+const idOf = (header: Uint8Array): string => Buffer.from(header).toString('latin1')
+
+export class Folder {
+  readonly world: World
+  readonly random: Random
+  /** Every write that was ever committed, in the order of revisions. */
+  readonly written: Written[] = []
+  content: Content = { commit: 1, headers: [], bodies: new Map(), compacted: undefined }
+  fence = 0
+  owner: Process | undefined
+  listener: { readonly of: Process; readonly accept: (wire: Wire) => void } | undefined
+  /** Further milliseconds that a commit may take. */
+  slowMs = 0
+  /** The commit that is being made now. */
+  committing: { readonly of: Process; readonly make: () => void } | undefined
+  /** Both ends of all connections. */
+  readonly wires = new Set<SimulatedWire>()
+  readonly processes = new Map<number, Process>()
+
+  constructor(world: World) {
+    this.world = world
+    this.random = world.random.fork()
+  }
+
+  tripMs(): number {
+    return this.random.next() * MAX_TRIP_MS
+  }
+
+  /** A process has ended: the kernel closes its connections, and the commit that it was making is there or not. */
+  ended(process: Process): void {
+    if (this.committing?.of === process) {
+      if (this.random.oneIn(2)) this.committing.make()
+      this.committing = undefined
+    }
+    if (this.listener?.of === process) this.listener = undefined
+    for (const wire of [...this.wires]) if (wire.of === process) wire.lost()
+  }
+
+  apply({ puts, removes, compacted }: Work): void {
+    const { content, world } = this
+    const gone = new Set(removes.map(idOf))
+    const bodies = new Map(content.bodies)
+    for (const id of gone) bodies.delete(id)
+    for (const { header, body } of puts) {
+      const { key, state } = decodeHeader(header)
+      bodies.set(idOf(header), body)
+      const value = state.deleted ? undefined : Buffer.from(decodeEntry(key, state, { header, body }).value).toString()
+      this.written.push({ key, revision: state.modified, value })
+      world.note(`${key} is ${value ?? 'deleted'} at ${state.modified}`)
+      if (state.modified !== this.written.length + 1)
+        world.failures.push(`revision ${state.modified} is write number ${this.written.length}`)
+    }
+    this.content = {
+      commit: content.commit + 1,
+      headers: [...content.headers.filter(header => !gone.has(idOf(header))), ...puts.map(({ header }) => header)],
+      bodies,
+      compacted: compacted ?? content.compacted,
+    }
+  }
+}
+
+/** The machine as one process uses it. */
+export class SimulatedMachine implements Machine {
+  readonly pid: number
+  readonly #folder: Folder
+  readonly #process: Process
+  #file: SimulatedFile | undefined
+
+  constructor(folder: Folder, process: Process) {
+    this.#folder = folder
+    this.#process = process
+    this.pid = folder.processes.size + 1
+    folder.processes.set(this.pid, process)
+  }
+
+  get file(): LogFile | undefined {
+    return this.#file as unknown as LogFile | undefined
+  }
+
+  found(): Engine | undefined {
+    const folder = this.#folder
+    if (folder.owner && !folder.owner.isDead) return undefined
+    this.open()
+    folder.owner = this.#process
+    folder.fence++
+    folder.world.note(`${this.#process.name} is the primary`)
+    if (folder.content.compacted === undefined) folder.content = { ...folder.content, compacted: 1 }
+    return new SimulatedEngine(folder, this.#process, this.#file!) as unknown as Engine
+  }
+
+  open(): void {
+    const { world, committing, content } = this.#folder
+    if (this.#file) return
+    // As lmdb has it, a commit that is made meanwhile is forgotten.
+    if (committing)
+      world.failures.push(`${this.#process.name} opened the file while ${committing.of.name} made commit ${content.commit + 1}`)
+    this.#file = new SimulatedFile(this.#folder)
+  }
+
+  connect(): Promise<Wire> {
+    const { world } = this.#folder
+    return new Promise((resolve, reject) => {
+      const arrive = () => {
+        const { listener } = this.#folder
+        if (!listener) return reject(new Error('ECONNREFUSED'))
+        const here = new SimulatedWire(this.#folder, this.#process)
+        const there = new SimulatedWire(this.#folder, listener.of)
+        here.peer = there
+        there.peer = here
+        world.after(0, 'accept', () => listener.accept(there as unknown as Wire), listener.of)
+        resolve(here as unknown as Wire)
+      }
+      world.after(this.#folder.tripMs(), 'connect', arrive, this.#process)
+    })
+  }
+
+  async listen(accept: (wire: Wire) => void): Promise<{ close(): Promise<void> }> {
+    const folder = this.#folder
+    const listener = { of: this.#process, accept }
+    folder.listener = listener
+    const close = async () => {
+      if (folder.listener === listener) folder.listener = undefined
+    }
+    return { close }
+  }
+
+  kill(pid: number): void {
+    const process = this.#folder.processes.get(pid)!
+    this.#folder.world.kill(process)
+    this.#folder.ended(process)
+  }
+
+  async close(): Promise<void> {}
+}
+
+/** The file as one process reads it: in one state for the length of a completion, unless it is refreshed. */
+class SimulatedFile {
+  readonly dir = 'simulated'
+  readonly #folder: Folder
+  #content: Content
+  #readIn = 0
+
+  constructor(folder: Folder) {
+    this.#folder = folder
+    this.#content = folder.content
+  }
+
+  get #seen(): Content {
+    const { completions } = this.#folder.world
+    if (this.#readIn !== completions) this.refresh()
+    this.#readIn = completions
+    return this.#content
+  }
+
+  refresh(): void {
+    this.#content = this.#folder.content
+  }
+
+  commitUnless(commit: number): number | undefined {
+    return this.#seen.commit === commit ? undefined : this.#seen.commit
+  }
+
+  headers(after: Revision = 0): Iterable<Uint8Array> {
+    return this.#seen.headers.filter(header => revisionIn(header) > after)
+  }
+
+  newest(): Revision {
+    const last = this.#seen.headers.at(-1)
+    return last ? revisionIn(last) : 0
+  }
+
+  body(header: Uint8Array, snapshot?: Snapshot): Uint8Array | undefined {
+    return ((snapshot?.transaction as unknown as Content | undefined) ?? this.#seen).bodies.get(idOf(header))
+  }
+
+  snapshot(): Snapshot {
+    return { transaction: this.#seen as unknown as Snapshot['transaction'], [Symbol.dispose]() {} }
+  }
+
+  compacted(): Revision | undefined {
+    return this.#seen.compacted
+  }
+
+  size(): DatabaseSize {
+    return { bytes: PAGE_BYTES * (this.#seen.headers.length + 2), pageBytes: PAGE_BYTES, freePages: 0 }
+  }
+
+  forgetDeadReaders(): void {}
+
+  async close(): Promise<void> {}
+}
+
+/** The hold of the primary on the file. */
+class SimulatedEngine {
+  readonly file: SimulatedFile
+  readonly admitsWrites = true
+  readonly #folder: Folder
+  readonly #process: Process
+  readonly #fence: number
+
+  constructor(folder: Folder, process: Process, file: SimulatedFile) {
+    this.#folder = folder
+    this.#process = process
+    this.#fence = folder.fence
+    this.file = file
+  }
+
+  commit(work: Work): Promise<void> {
+    const { world, random, slowMs } = this.#folder
+    return new Promise((resolve, reject) => {
+      const make = () => this.#folder.apply(work)
+      this.#folder.committing = { of: this.#process, make }
+      const done = () => {
+        this.#folder.committing = undefined
+        const isOurs = this.#folder.fence === this.#fence
+        if (isOurs) make()
+        const heard = () => {
+          this.file.refresh()
+          if (isOurs) resolve()
+          else reject(new StoreUnavailable('another process has taken over'))
+        }
+        world.after(random.next() * MAX_HEARD_MS, 'commit heard of', heard, this.#process)
+      }
+      world.after(random.next() * (MAX_COMMIT_MS + slowMs), 'commit', done, this.#process)
+    })
+  }
+
+  isIntact(): boolean {
+    return true
+  }
+
+  expectDisorder(): void {}
+
+  async close(): Promise<void> {
+    if (this.#folder.owner === this.#process) this.#folder.owner = undefined
+  }
+}
+
+/** One end of a connection. What one end writes arrives at the other in order, in other pieces. */
+class SimulatedWire extends EventEmitter {
+  readonly of: Process
+  peer!: SimulatedWire
+  destroyed = false
+  writableEnded = false
+  readonly #folder: Folder
+  #unread = 0
+  #arrivesAt = 0
+
+  constructor(folder: Folder, of: Process) {
+    super()
+    this.#folder = folder
+    this.of = of
+    folder.wires.add(this)
+  }
+
+  get writableNeedDrain(): boolean {
+    return this.#unread >= HIGH_WATER_BYTES
+  }
+
+  write(bytes: Uint8Array): boolean {
+    if (this.destroyed || this.writableEnded) return false
+    const { random, world } = this.#folder
+    const at = random.oneIn(4) ? random.below(bytes.length) : 0
+    this.#unread += bytes.length
+    for (const piece of [bytes.slice(0, at), bytes.slice(at)])
+      if (piece.length > 0)
+        this.#toPeer('wire', () => {
+          if (this.peer.destroyed) return
+          this.peer.emit('data', Buffer.from(piece))
+          world.after(this.#folder.tripMs(), 'wire taken', () => this.#taken(piece.length), this.of)
+        })
+    return !this.writableNeedDrain
+  }
+
+  /** The other end closes when it has read everything. */
+  end(): this {
+    if (this.writableEnded || this.destroyed) return this
+    this.writableEnded = true
+    this.#toPeer('wire ended', () => this.peer.destroy())
+    this.#folder.world.after(0, 'wire finished', () => this.emit('finish'), this.of)
+    return this
+  }
+
+  destroySoon(): void {
+    this.end()
+    this.#folder.world.after(this.#folder.tripMs(), 'wire closed', () => this.destroy(), this.of)
+  }
+
+  destroy(): this {
+    if (this.destroyed) return this
+    this.lost()
+    this.#folder.world.after(0, 'wire closed', () => this.emit('close'), this.of)
+    return this
+  }
+
+  /** It is gone with its process. */
+  lost(): void {
+    this.destroyed = true
+    this.#folder.wires.delete(this)
+    this.#toPeer('wire closed', () => this.peer.destroy())
+  }
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+
+  #taken(bytes: number): void {
+    const wasFull = this.writableNeedDrain
+    this.#unread -= bytes
+    if (wasFull && !this.writableNeedDrain) this.emit('drain')
+  }
+
+  #toPeer(what: string, run: () => void): void {
+    const { world } = this.#folder
+    this.#arrivesAt = Math.max(this.#arrivesAt, world.now + this.#folder.tripMs())
+    world.after(this.#arrivesAt - world.now, what, run, this.peer.of)
+  }
+}
