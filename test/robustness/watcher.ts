@@ -96,7 +96,9 @@ export class Watcher {
   async #watchOnce(): Promise<boolean> {
     const { random, connection, name } = this.#client
     const { isObserver } = this.#habits
-    if (this.#position === undefined && (isObserver || random.oneIn(2))) await this.#list()
+    if (this.#position === undefined && (isObserver || this.#settling || random.oneIn(2))) await this.#list()
+    // The last object may have left the selection again: without a list, nothing would tell that this watch is beyond it.
+    if (this.#position === undefined && this.#settling) return false
     const from = this.#resumption()
     const bookmarks = isObserver || random.oneIn(2)
     const { path, mayBeOld } = this.#path(from, bookmarks)

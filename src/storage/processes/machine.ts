@@ -1,4 +1,4 @@
-/** What the processes of a family share on a machine: the file of the store, the lock of its folder, and connections to the primary. */
+/** A machine as the processes of a family share it: the file of the store, the lock of its folder, and connections to the primary. */
 import { rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { claim, type Engine, prepareFolder } from '../embedded/engine.ts'
@@ -14,7 +14,7 @@ export type Wire = Pick<
   'destroyed' | 'writableEnded' | 'writableNeedDrain' | 'write' | 'end' | 'destroy' | 'destroySoon' | 'on' | 'once' | 'ref' | 'unref'
 >
 
-/** A machine as one process of a family uses it. */
+/** The machine of one process. */
 export interface Machine {
   readonly pid: number
   /** The file, once it is open in this process. */

@@ -14,7 +14,7 @@ import type { Process, World } from '../world.ts'
 /** A write as the file got it. */
 export type Written = { readonly key: string; readonly revision: Revision; readonly value: string | undefined }
 
-/** What the file holds after a commit. */
+/** The content of the file after a commit. */
 type Content = {
   readonly commit: number
   readonly headers: readonly Uint8Array[]
@@ -267,7 +267,7 @@ class SimulatedEngine {
   }
 }
 
-/** One end of a connection. What one end writes arrives at the other in order, in other pieces. */
+/** One end of a connection. Bytes arrive at the other end in order, in other pieces. */
 class SimulatedWire extends EventEmitter {
   readonly of: Process
   peer!: SimulatedWire

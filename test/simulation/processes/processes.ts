@@ -1,6 +1,7 @@
 /**
  * One run of several processes on one embedded store: the real primary and followers over a simulated folder. Processes are killed, closed,
- * paused and started again, while clients of each read, swap and watch. What the file got, in order, decides what they may have seen.
+ * paused and started again, while clients of each read, swap and watch. The writes that the file got, in order, decide about all that they
+ * have seen.
  */
 import { openProcessStore, type ProcessStore } from '../../../src/storage/processes/process-store.ts'
 import { Compacted, type Entry, OutcomeUnknown, type Revision, StoreUnavailable, type Swap } from '../../../src/storage/store.ts'
@@ -266,7 +267,7 @@ class ProcessesRun {
     if (member.watchedUpTo !== newest) this.#broken(`a watch of ${member.process.name} is at ${member.watchedUpTo}, and not at ${newest}`)
   }
 
-  /** What was refused for certain was never written, and nothing was written twice. */
+  /** A value that was refused for certain was never written, and none was written twice. */
   #checkRefused(): void {
     const seen = new Set<string>()
     for (const { value, key, revision } of this.folder.written) {
