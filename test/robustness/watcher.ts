@@ -160,8 +160,9 @@ export class Watcher {
     const time = now()
     if (object === undefined) return
     if (type === 'ERROR') {
-      // It has a timeout, and its initial objects could not all be sent before.
-      const isLate = session.isBeginning && object.code === 504 && object.reason === 'Timeout'
+      // It has a timeout, and its initial objects could not all be sent before. Without bookmarks nothing tells where they end.
+      const mayBegin = session.isBeginning || (session.from === undefined && !session.isMarked)
+      const isLate = mayBegin && object.code === 504 && object.reason === 'Timeout'
       session.how = isLate ? 'cut' : 'expired'
       session.end = time
       if (!isLate && (object.code !== 410 || object.reason !== 'Expired')) this.#run.failures.push(`${this.name} received ${line}`)
