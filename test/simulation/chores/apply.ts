@@ -90,7 +90,6 @@ export function apply(): Chore {
   const clients = [...Array.from({ length: MANAGERS }, (_, i) => manager(i)), contend]
   return {
     name: 'apply',
-    mayRepeat: true,
     async prepare({ connection }) {
       await make(connection, '/api/v1/namespaces', { metadata: { name: 'apply' } })
     },
