@@ -1,11 +1,12 @@
+import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after } from 'node:test'
+import { after, test } from 'node:test'
 import { describeStore } from '../../../test/kits/storage/conformance.ts'
 import type { Clock } from '../../lib/clock.ts'
 import type { Limits } from '../quota.ts'
-import type { Store } from '../store.ts'
+import { type Store, StoreUnavailable } from '../store.ts'
 import { openEmbeddedStore } from './embedded.ts'
 
 const base = mkdtempSync(join(tmpdir(), 'keelson-store-'))
@@ -27,4 +28,14 @@ describeStore('embedded', {
     await store.close()
     return openIn(kept.get(store)!, clock)
   },
+})
+
+test('compactions that were asked for before the store closes are made', async () => {
+  await using store = await openEmbeddedStore({ dir: join(base, `${count++}`) })
+  for (let i = 0; i < 3; i++) await store.swap(`/${i}`, { expect: 0, value: Buffer.from('x') })
+  const { newest } = await store.extent()
+  const asked = [newest - 1, newest].map(revision => store.compact(revision))
+  await store.close()
+  await Promise.all(asked)
+  await assert.rejects(store.compact(newest), StoreUnavailable)
 })

@@ -127,7 +127,9 @@ export class Writer {
   }
 
   /** Reads before the revision fail as soon as that is durable; the promise resolves when the space has been freed. */
-  compact(before: Revision): Promise<void> {
+  async compact(before: Revision): Promise<void> {
+    this.#assertWritable()
+    // One that was asked for before the store closes is made: `close` waits for it.
     const done = this.#compaction.then(() => this.#compact(before))
     this.#compaction = done.catch(() => {})
     return done
@@ -244,7 +246,7 @@ export class Writer {
   }
 
   async #compact(before: Revision): Promise<void> {
-    this.#assertWritable()
+    if (this.#failed) throw this.#failed
     // Another process may have read the revision from a commit that is not known here yet.
     await this.settled()
     if (!(before <= this.#history.oldest)) {
