@@ -159,7 +159,7 @@ class KnownRequests {
   }
 }
 
-/** Whether everything that is not compared is absent. */
+/** Whether everything that is not compared is absent. Ids have no character that JSON escapes (`http/exchange.ts`): a length is enough. */
 const isUsual = ({ auditID, impersonatedUser, sourceIPs, objectRef, responseStatus, requestObject, responseObject }: AuditEvent): boolean =>
   auditID.length === UUID_LENGTH &&
   impersonatedUser === undefined &&
