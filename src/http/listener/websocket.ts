@@ -44,7 +44,9 @@ export async function answerUpgrade(upgrade: Upgrade, { peer, serve }: { peer: P
   if (answer.tunnel?.messages) return talk(answer, answer.tunnel, { upgrade, protocols })
   if (answer.tunnel) return switchTo(answer, answer.tunnel, upgrade)
   const { body } = answer
-  if (body instanceof Uint8Array || body.type !== 'stream') return sendHttp1(answer, lastResponse(message, socket), message)
+  // Another server's refusal is streamed, too.
+  if (answer.status !== 200 || body instanceof Uint8Array || body.type !== 'stream')
+    return sendHttp1(answer, lastResponse(message, socket), message)
   const { protocols: known } = body
   const protocol = known ? protocols.find(name => Object.hasOwn(known, name)) : protocols[0]
   if (protocol === undefined && protocols.length > 0) {
