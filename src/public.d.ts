@@ -775,6 +775,15 @@ export interface ServerOptions {
   /** PEM file of the key of `proxyClientCertFile`. */
   readonly proxyClientKeyFile?: string | undefined
   /**
+   * PEM file of the CA of other servers over the same etcd. With it, requests for resources that this server does not serve are passed on to
+   * one that does. Default: they are not.
+   */
+  readonly peerCaFile?: string | undefined
+  /** IP address at which other servers over the same etcd reach this one. Default: that of the server. */
+  readonly peerAdvertiseIp?: string | undefined
+  /** The port to `peerAdvertiseIp`. */
+  readonly peerAdvertisePort?: number | undefined
+  /**
    * Networks, such as `127.0.0.0/8`, in which nodes, pods and endpoints are connected to even if their addresses are loopback, link-local
    * or otherwise special. Default: none.
    */

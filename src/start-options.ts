@@ -135,6 +135,13 @@ const OPTIONS: { readonly [K in keyof Config]-?: Option } = {
   kubeletClientKey: { flag: 'kubelet-client-key', ...text },
   proxyClientCertFile: { flag: 'proxy-client-cert-file', ...text },
   proxyClientKeyFile: { flag: 'proxy-client-key-file', ...text },
+  peerCaFile: { flag: 'peer-ca-file', ...text },
+  peerAdvertiseIp: { flag: 'peer-advertise-ip', ...text },
+  peerAdvertisePort: {
+    flag: 'peer-advertise-port',
+    takes: 'a port between 1 and 65535',
+    fits: value => count.fits(value) && Number(value) <= 65535,
+  },
   proxyAllowedNetworks: { flag: 'proxy-allowed-networks', ...texts },
   kubeletPreferredAddressTypes: { flag: 'kubelet-preferred-address-types', ...texts },
   nodeCapacity: { flag: 'node-capacity', ...record },

@@ -17,7 +17,7 @@ const STRATA: readonly Stratum[] = [
   { name: 'state', units: ['cache', 'etcd-format'] },
   { name: 'access and admission', units: ['authn', 'authz', 'audit', 'admission'] },
   { name: 'requests', units: ['registry', 'http', 'faults'] },
-  { name: 'components', units: ['client', 'devices', 'allocation', 'controllers', 'custom', 'scheduler', 'nodes', 'aggregation'] },
+  { name: 'components', units: ['client', 'devices', 'allocation', 'controllers', 'custom', 'scheduler', 'nodes', 'aggregation', 'peers'] },
   {
     name: 'programs',
     units: [

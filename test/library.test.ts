@@ -123,6 +123,11 @@ test('options that do not exist or make no sense are refused, in the names of th
   assert.match(await refused({ oidc: { issuerUrl: 'https://a' } }), /^oidc\.issuerUrl and oidc\.clientId go together/)
   assert.match(await refused({ tlsCertFile: 'a' }), /^tlsCertFile and tlsPrivateKeyFile go together/)
   assert.match(await refused({ featureGates: 'Nope=true' }), /^featureGates: unknown feature gate Nope/)
+  const peers = { peerAdvertiseIp: '10.0.0.1', peerAdvertisePort: 6443, featureGates: 'UnknownVersionInteroperabilityProxy=false' }
+  assert.equal(
+    await refused({ store: 'etcd', etcdServers: ['http://127.0.0.1:1'], ...peers }),
+    '[peerAdvertiseIp requires UnknownVersionInteroperabilityProxy feature to be turned on, peerAdvertisePort requires UnknownVersionInteroperabilityProxy feature to be turned on]',
+  )
   assert.match(await refused({ tokenAuthFile: '/nowhere/tokens' }), /cannot read \/nowhere\/tokens/)
   assert.match(await refused([]), /^options must be an object/)
 })

@@ -30,13 +30,13 @@ export const availabilityController = (registrations: Registrations): Controller
       const services = client.of(APIService)
       const failures = new Map<string, number>()
       const ofService = function* (namespace: string, name: string) {
-        for (const { name: registered, backend } of registrations.all())
-          if (backend.spec.namespace === namespace && backend.spec.name === name) yield registered
+        for (const { name: registered, service } of registrations.all())
+          if (service.namespace === namespace && service.name === name) yield registered
       }
       const look = async (registration: Registration): Promise<Finding> => {
-        const { spec } = registration.backend
-        const found = findingAbout(spec, client.find(Service)?.get(spec), client.find(EndpointSlice) ? slicesOf(client, spec) : [])
-        return found ?? (await ask(registration.backend, registration.path, signal))
+        const { service, backend, path } = registration
+        const found = findingAbout(service, client.find(Service)?.get(service), client.find(EndpointSlice) ? slicesOf(client, service) : [])
+        return found ?? (await ask(backend, path, signal))
       }
       return {
         watches: [

@@ -1,4 +1,4 @@
-/** The server behind an APIService: its address, connections to it, and requests that this server makes itself. */
+/** Another API server: its address, connections to it, and requests that this server makes itself. */
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { type Agent, request } from 'node:https'
 import { Cancellable } from '../lib/cancellation.ts'
@@ -8,19 +8,27 @@ import type { Destination } from '../transport/destination.ts'
 import { endsBy, Http2Only } from '../transport/http2-only.ts'
 import { type Trust, trustingAgent } from '../transport/trusting-agent.ts'
 import { goMessage } from '../transport/webhook-transport.ts'
-import type { ServiceDestination, ServiceReference } from './endpoint.ts'
 import { remoteUserHeaders } from './remote-user.ts'
 
-export type BackendParts = {
-  readonly destination: ServiceDestination
-  /** The client certificate by which aggregated servers trust this one; PEM. */
+export type BackendSpec = {
+  /** Name and port, as requests name it. */
+  readonly host: string
+  /** The name that its certificate has to be valid for. */
+  readonly servername: string
+  /** Authorities of its certificate; PEM. */
+  readonly ca: string
+  readonly skipsVerification: boolean
+  /** One of its addresses; throws UnreachableService. */
+  readonly destination: () => Destination
+  /** The client certificate by which it trusts this server; PEM. */
   readonly certificate: () => { readonly cert: string; readonly key: string }
-  /** Names this server in `Via`, so that a request that comes back is recognized. */
-  readonly serverName: string
+  /** Names this server in `Via`, so that a request that comes back is recognized; without it, the header is left as it is. */
+  readonly via?: string
+  /** Further headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Whether users are named with their uid. */
   readonly sendsUid: boolean
 }
-
-export type BackendSpec = ServiceReference & { readonly ca: string; readonly skipsVerification: boolean }
 
 export type BackendRequest = {
   readonly method?: 'GET' | 'PUT' | 'DELETE'
@@ -38,39 +46,34 @@ export type BackendAnswer = { readonly status: number; readonly headers: Incomin
 /** The server was not reached, or did not answer. */
 class BackendError extends Error {}
 
-/** Advice for a Service whose pods are simulated. */
-const INSTEAD =
-  'run the API server where this server reaches it, and give the Service its address: by the annotation sim.keelson.dev/address, in an EndpointSlice of your own, or as type ExternalName'
 const IDLE_MS = 30_000
 const MAX_SOCKETS = 64
 
 export class Backend implements Disposable {
-  readonly spec: BackendSpec
-  readonly #parts: BackendParts
+  readonly #spec: BackendSpec
   #connections: (Trusted & { readonly kept: Agent; readonly single: Agent }) | undefined
 
-  constructor(spec: BackendSpec, parts: BackendParts) {
-    this.spec = spec
-    this.#parts = parts
-  }
-
-  get host(): string {
-    const { name, namespace, port } = this.spec
-    return `${name}.${namespace}.svc:${port}`
+  constructor(spec: BackendSpec) {
+    this.#spec = spec
   }
 
   /** One of its addresses; throws UnreachableService. */
   destination(): Destination {
-    return this.#parts.destination(this.spec, INSTEAD)
+    return this.#spec.destination()
+  }
+
+  /** Whether this server has passed on a request before. */
+  isReturned(via: string | undefined): boolean {
+    return via?.split(',').some(each => each.trim() === this.#spec.via) ?? false
   }
 
   /** Reused connections, or a new one for a request that cannot be repeated. */
   connections(use: 'kept' | 'single'): Trusted & { readonly agent: Agent } {
-    const client = this.#parts.certificate()
+    const { servername, ca, skipsVerification, certificate } = this.#spec
+    const client = certificate()
     if (this.#connections?.trust.client?.cert !== client.cert) {
       this[Symbol.dispose]()
-      const { name, namespace, ca, skipsVerification } = this.spec
-      const trust = { host: '', ca, servername: `${name}.${namespace}.svc`, client, skipsVerification }
+      const trust = { host: '', ca, servername, client, skipsVerification }
       const kept = { keepAlive: true, timeout: IDLE_MS, maxSockets: Number.POSITIVE_INFINITY, maxFreeSockets: MAX_SOCKETS }
       this.#connections = {
         trust,
@@ -85,10 +88,10 @@ export class Backend implements Disposable {
 
   /** The headers that this server adds to those of the client. */
   headersFor(user: User, via: string | undefined): Record<string, string | string[]> {
-    const { serverName, sendsUid } = this.#parts
+    const { host, via: own, headers, sendsUid } = this.#spec
     const { uid: _uid, ...anonymous } = user
-    const own = `1.1 ${serverName}`
-    return { host: this.host, via: via === undefined ? own : `${via}, ${own}`, ...remoteUserHeaders(sendsUid ? user : anonymous) }
+    const through = own === undefined ? {} : { via: via === undefined ? own : `${via}, ${own}` }
+    return { host, ...through, ...headers, ...remoteUserHeaders(sendsUid ? user : anonymous) }
   }
 
   /** Sends a request of this server to one of its addresses and reads the whole answer. Throws BackendError or UnreachableService. */

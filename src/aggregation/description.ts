@@ -1,4 +1,5 @@
 /** Parses the description of an aggregated server into parts of this server's documents. */
+import type { DiscoveredGroup, DiscoveredVersion } from '../http/peers.ts'
 import { isObject, type Json, type JsonObject, setOwn } from '../lib/json-value.ts'
 
 export const AGGREGATED_TYPE = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
@@ -17,6 +18,13 @@ export function versionIn(document: Json, { group, version }: { group: string; v
   }
   return undefined
 }
+
+/** All groups in a document of aggregated discovery. */
+export const groupsIn = (document: Json): DiscoveredGroup[] =>
+  listAt(document, 'items').map(item => ({
+    metadata: { name: textAt(objectAt(item, 'metadata'), 'name') },
+    versions: listAt(item, 'versions').map(each => ({ ...withKinds(each), freshness: textAt(each, 'freshness') }) as DiscoveredVersion),
+  }))
 
 /** Clients fail on resources without a kind. */
 function withKinds(version: JsonObject): JsonObject {

@@ -1,8 +1,7 @@
-/** Proxies a request to the server of an APIService, with its user in headers. */
+/** Proxies a request to another API server, with its user in headers. */
+import type { Sender } from '../http/aggregated.ts'
 import { exchangeWith, responseHeaders, streamed, tunnel } from '../http/forward.ts'
 import { header, type Request, type Response, textResponse } from '../http/message.ts'
-import type { RequestTrace } from '../lib/request-trace.ts'
-import type { User } from '../schema/user.ts'
 import { type Destination, UnreachableService } from '../transport/destination.ts'
 import { goMessage } from '../transport/webhook-transport.ts'
 import type { Backend } from './backend.ts'
@@ -10,15 +9,17 @@ import type { Backend } from './backend.ts'
 /** The server was not reached. */
 class Unreached extends Error {}
 
+type Proxied = {
+  readonly backend: Backend
+  /** Whether a client may be sent elsewhere by that server. */
+  readonly redirects: 'refused' | 'passed back'
+}
+
 /** Authorization has been decided by the path; the other server authorizes again, for the user in the headers. */
-export async function proxyRequest(
-  request: Request,
-  user: User,
-  { backend, trace }: { readonly backend: Backend; readonly trace?: RequestTrace | undefined },
-): Promise<Response> {
-  const call = trace?.call(`HTTP ${request.method}`, { 'http.request.method': request.method, 'http.target': request.target })
+export async function proxyRequest(request: Request, sender: Sender, to: Proxied): Promise<Response> {
+  const call = sender.trace?.call(`HTTP ${request.method}`, { 'http.request.method': request.method, 'http.target': request.target })
   try {
-    const response = await passOn(request, user, { backend, headers: call?.headers })
+    const response = await passOn(request, sender, { ...to, headers: call?.headers })
     call?.end(response.status >= 500 ? '' : undefined)
     return response
   } catch (error) {
@@ -29,19 +30,18 @@ export async function proxyRequest(
 
 async function passOn(
   request: Request,
-  user: User,
-  { backend, headers: more }: { readonly backend: Backend; readonly headers: Readonly<Record<string, string>> | undefined },
+  { user, auditId }: Sender,
+  { backend, redirects, headers: more }: Proxied & { readonly headers: Readonly<Record<string, string>> | undefined },
 ): Promise<Response> {
   const via = header(request.headers, 'via')
+  if (backend.isReturned(via)) return textResponse(508, 'the request was passed on by this server before\n')
   let headers: Record<string, string | string[]>
+  let destination: Destination
   try {
     headers = backend.headersFor(user, via)
   } catch (error) {
     return unreached((error as Error).message)
   }
-  const [own] = String(headers['via']).split(', ').slice(-1)
-  if (via?.split(',').some(each => each.trim() === own)) return textResponse(508, 'the request was passed on by this server before\n')
-  let destination: Destination
   try {
     destination = backend.destination()
   } catch (error) {
@@ -57,6 +57,7 @@ async function passOn(
     'x-forwarded-host': header(request.headers, 'host') ?? header(request.headers, ':authority') ?? '',
     'x-forwarded-proto': 'https',
     'x-forwarded-uri': path,
+    'audit-id': auditId,
   }
   const to = { ...destination, path: path + query, tls, headers: { ...forwarded, ...more, ...headers } }
   try {
@@ -68,7 +69,7 @@ async function passOn(
       body.destroy()
       return textResponse(503, `invalid upgrade response: status code ${status}\n`)
     }
-    if (status >= 300 && status < 400 && answer.headers.location) {
+    if (redirects === 'refused' && status >= 300 && status < 400 && answer.headers.location) {
       body.destroy()
       return textResponse(502, 'the backend attempted to redirect this request, which is not permitted')
     }
@@ -88,7 +89,7 @@ function targetOf(target: string): { readonly path: string; readonly query: stri
   return { path: encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23'), query: at < 0 ? '' : target.slice(at) }
 }
 
-/** This server sets the headers of CORS, flow control and the audit ID itself. */
+/** This server sets the headers of CORS, flow control and the audit ID itself; in kube-apiserver some come twice. */
 const OWN = /^(access-control-|audit-id$|x-kubernetes-pf-)/
 
 function passedBack(headers: Record<string, string | string[]>): Record<string, string | string[]> {

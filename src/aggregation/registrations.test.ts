@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Client } from '../client/client.ts'
-import type { BackendParts } from './backend.ts'
-import { Registrations } from './registrations.ts'
+import { type RegistrationParts, Registrations } from './registrations.ts'
 
 type Handler = (change: { type: string; current: { name: string; object: object } }) => void
 
@@ -11,7 +10,7 @@ async function following() {
   let handler: Handler = () => {}
   const watch = async (given: Handler) => void (handler = given)
   const client = { of: () => ({ watch }) } as unknown as Client
-  const registrations = new Registrations({} as BackendParts, 'k8s.io')
+  const registrations = new Registrations({} as RegistrationParts, 'k8s.io')
   await registrations.follow(client, new AbortController().signal, () => {})
   const name = 'v1.fish.example.com'
   const write = (type: string, available: string, versionPriority = 15) =>

@@ -1,18 +1,27 @@
 /** The APIServices that name a Service: the server of each group version, and its description. */
 
 import type { Client } from '../client/client.ts'
-import type { Aggregated, AggregatedVersion, Described } from '../http/aggregated.ts'
+import type { Aggregated, AggregatedVersion, Described, Sender } from '../http/aggregated.ts'
 import { type Request, type Response, textResponse } from '../http/message.ts'
 import { APIService } from '../kinds/apiregistration/apiservice.ts'
 import { deepEqual, type Json } from '../lib/json-value.ts'
-import type { RequestTrace } from '../lib/request-trace.ts'
 import type { Attributes } from '../schema/access.ts'
 import { conditionOf } from '../schema/conditions.ts'
-import type { User } from '../schema/user.ts'
 import { AvailabilityMetrics } from './availability-metrics.ts'
-import { Backend, type BackendParts } from './backend.ts'
+import { Backend, type BackendSpec } from './backend.ts'
+import type { ServiceDestination, ServiceReference } from './endpoint.ts'
 
 const DEFAULT_PORT = 443
+
+/** Advice for a Service whose pods are simulated. */
+const INSTEAD =
+  'run the API server where this server reaches it, and give the Service its address: by the annotation sim.keelson.dev/address, in an EndpointSlice of your own, or as type ExternalName'
+
+export type RegistrationParts = Pick<BackendSpec, 'certificate' | 'sendsUid'> & {
+  readonly destination: ServiceDestination
+  /** Names this server in `Via`. */
+  readonly serverName: string
+}
 
 const availableOf = ({ status }: APIService) => conditionOf(status?.conditions, 'Available')
 
@@ -23,11 +32,12 @@ export class Registration implements AggregatedVersion {
   readonly version: string
   readonly groupPriority: number
   readonly versionPriority: number
+  readonly service: ServiceReference
   readonly backend: Backend
   isAvailable = false
   described: Described | undefined
 
-  constructor({ metadata, spec }: APIService, parts: BackendParts) {
+  constructor({ metadata, spec }: APIService, parts: RegistrationParts) {
     const { group = '', version = '', service, caBundle = '', insecureSkipTLSVerify = false } = spec
     this.name = metadata.name!
     this.group = group
@@ -35,8 +45,19 @@ export class Registration implements AggregatedVersion {
     this.groupPriority = spec.groupPriorityMinimum
     this.versionPriority = spec.versionPriority
     const { namespace = '', name = '', port = DEFAULT_PORT } = service ?? {}
-    const ca = Buffer.from(caBundle, 'base64').toString('utf8')
-    this.backend = new Backend({ namespace, name, port, ca, skipsVerification: insecureSkipTLSVerify }, parts)
+    this.service = { namespace, name, port }
+    const servername = `${name}.${namespace}.svc`
+    const { destination, serverName, certificate, sendsUid } = parts
+    this.backend = new Backend({
+      host: `${servername}:${port}`,
+      servername,
+      ca: Buffer.from(caBundle, 'base64').toString('utf8'),
+      skipsVerification: insecureSkipTLSVerify,
+      destination: () => destination(this.service, INSTEAD),
+      certificate,
+      via: `1.1 ${serverName}`,
+      sendsUid,
+    })
   }
 
   /** The path of the server's discovery. */
@@ -44,9 +65,9 @@ export class Registration implements AggregatedVersion {
     return this.group === '' ? `/api/${this.version}` : `/apis/${this.group}/${this.version}`
   }
 
-  async answer(request: Request, user: User, trace?: RequestTrace): Promise<Response> {
+  async answer(request: Request, sender: Sender): Promise<Response> {
     if (!this.isAvailable) return textResponse(503, 'service unavailable\n')
-    return (await import('./proxy-request.ts')).proxyRequest(request, user, { backend: this.backend, trace })
+    return (await import('./proxy-request.ts')).proxyRequest(request, sender, { backend: this.backend, redirects: 'refused' })
   }
 }
 
@@ -54,13 +75,13 @@ export class Registrations implements Aggregated {
   readonly metrics = new AvailabilityMetrics()
   readonly #byVersion = new Map<string, Registration>()
   readonly #byName = new Map<string, { readonly registration: Registration; readonly spec: Json }>()
-  readonly #parts: BackendParts
+  readonly #parts: RegistrationParts
   /** This group registers the others, so that another server never serves it. */
   readonly #own: string
   readonly #listeners = new Set<() => void>()
   #version = 0
 
-  constructor(parts: BackendParts, groupDomain: string) {
+  constructor(parts: RegistrationParts, groupDomain: string) {
     this.#parts = parts
     this.#own = `apiregistration.${groupDomain}`
   }

@@ -117,4 +117,4 @@ function resourceOf(key: string): { readonly group: string; readonly resource: s
   const [, group = '', resource = ''] = key.split('/', 3)
   return NEVER.has(group) ? undefined : { group: group === 'core' ? '' : group, resource }
 }
-const NEVER: ReadonlySet<string> = new Set(['ranges', 'masterleases', 'keelson', 'allocation'])
+const NEVER: ReadonlySet<string> = new Set(['ranges', 'masterleases', 'peerserverleases', 'keelson', 'allocation'])

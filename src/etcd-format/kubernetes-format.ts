@@ -8,6 +8,7 @@
  *     /x.org/ws/default/a                the same                            JSON, in the version of its definition; CBOR behind its gate
  *     /ranges/servicenodeports           the same                            protobuf of a kind that is not served
  *     /masterleases/10.0.0.1             the same                            protobuf of Endpoints: the addresses of servers
+ *     /peerserverleases/apiserver-a      the same                            the same, by the identities of servers
  *     /keelson/identity                  the same                            as it is: kube-apiserver reads nothing there
  *     /allocation/nodeports/30001        /keelson/allocation/nodeports/30001 the same
  *     none                               /leasecandidates/kube-system/a      left alone, as is whatever else is not known here
@@ -56,7 +57,7 @@ export function kubernetesFormat({ resources, groupDomain, now, gate = () => fal
   const endpoints = byPrefix.get('/core/endpoints/')?.kind ?? AS_IS
   const kindBeside = (key: string): StoredKind => {
     if (key === NODE_PORTS) return NODE_PORT_RANGE
-    if (key.startsWith(SERVER_ADDRESSES)) return endpoints
+    if (isOfServer(key)) return endpoints
     return key.startsWith(OWN) || isOwnElsewhere(key) ? AS_IS : custom
   }
   const kindOf = (key: string): StoredKind => byPrefix.get(resourceOf(key))?.kind ?? kindBeside(key)
@@ -72,7 +73,7 @@ export function kubernetesFormat({ resources, groupDomain, now, gate = () => fal
     },
     keyAt(place) {
       if (place === NODE_PORTS) return place
-      if (place.startsWith(SERVER_ADDRESSES)) return hasSegments(place.slice(1), [2]) ? place : undefined
+      if (isOfServer(place)) return hasSegments(place.slice(1), [2]) ? place : undefined
       if (place.startsWith(OWN)) {
         const elsewhere = place.slice(OWN.length - 1)
         return isOwnElsewhere(elsewhere) ? elsewhere : place
@@ -113,9 +114,10 @@ function keptOf(resource: Resource, { groupDomain, now, gate }: Required<Omit<Fo
 /** Where records of this server's own are that kube-apiserver has nothing like. */
 const OWN = '/keelson/'
 /** Where servers say at which addresses they are; each record expires unless it is written again. */
-const SERVER_ADDRESSES = '/masterleases/'
+const SERVER_ADDRESSES = ['/masterleases/', '/peerserverleases/'] as const
+const isOfServer = (key: string) => SERVER_ADDRESSES.some(prefix => key.startsWith(prefix))
 /** Keys that are places, other than those of custom kinds. */
-const isBeside = (key: string) => key === NODE_PORTS || key.startsWith(OWN) || key.startsWith(SERVER_ADDRESSES)
+const isBeside = (key: string) => key === NODE_PORTS || key.startsWith(OWN) || isOfServer(key)
 /** Kinds with a domain in the first part, other than built-in ones, are custom ones. */
 const isCustom = (key: string) => key.slice(1, key.indexOf('/', 1)).includes('.')
 /** Keys of its own that are not there by themselves. */

@@ -129,7 +129,6 @@ test('every resource has the place, encoding and version that kube-apiserver has
 
 test('places that are not known have no key', () => {
   for (const place of [
-    '/masterleases/a/b',
     '/pods/default',
     '/pods/default/a/b',
     '/pods//a',
@@ -140,7 +139,7 @@ test('places that are not known have no key', () => {
     '/networking.k8s.io/ingresses/default/a',
     '/example.com/widgets',
     '/example.com/widgets/default/a/b',
-    '/peerserverleases/x',
+    '/peerserverleases/x/y',
     '/',
     '',
   ])
@@ -149,12 +148,19 @@ test('places that are not known have no key', () => {
 
 test('addresses of servers are Endpoints, as kube-apiserver keeps them', async () => {
   const record = { kind: 'Endpoints', apiVersion: 'v1', metadata: { generation: 7 }, subsets: [{ addresses: [{ ip: '10.0.0.7' }] }] }
-  assert.equal(format.keyAt('/masterleases/10.0.0.7'), '/masterleases/10.0.0.7')
-  assert.equal(format.placesBelow('/masterleases/'), '/masterleases/')
-  const written = Buffer.from(await format.encode('/masterleases/10.0.0.7', Buffer.from(JSON.stringify(record))))
-  assert.equal(openEnvelope(written).kind, 'Endpoints')
-  const { metadata, ...read } = parseObject(heldBy('/masterleases/10.0.0.7', written))
-  assert.deepEqual({ ...read, metadata }, { ...record, metadata: { resourceVersion: '', generation: 7 } })
+  for (const [prefix, name] of [
+    ['/masterleases/', '10.0.0.7'],
+    ['/peerserverleases/', 'apiserver-a'],
+  ] as const) {
+    const key = prefix + name
+    assert.equal(format.keyAt(key), key)
+    assert.equal(format.keyAt(`${key}/b`), undefined)
+    assert.equal(format.placesBelow(prefix), prefix)
+    const written = Buffer.from(await format.encode(key, Buffer.from(JSON.stringify(record))))
+    assert.equal(openEnvelope(written).kind, 'Endpoints')
+    const { metadata, ...read } = parseObject(heldBy(key, written))
+    assert.deepEqual({ ...read, metadata }, { ...record, metadata: { resourceVersion: '', generation: 7 } })
+  }
 })
 
 test('a key that could not be found again has no place', () => {

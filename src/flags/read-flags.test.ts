@@ -135,6 +135,24 @@ test('what cannot be an issuer, a provider or a claim is refused', () => {
   assert.equal(refusal('--oidc-required-claim', 'team'), '--oidc-required-claim takes CLAIM=VALUE, not "team"')
 })
 
+test('flags of peers belong to the store on etcd, and fit each other', () => {
+  const etcd = ['--store', 'etcd', '--etcd-servers', 'https://a:2379']
+  const address = ['--peer-advertise-ip', '10.0.0.1', '--peer-advertise-port', '6443']
+  const { peerAdvertiseIp, peerAdvertisePort } = checkConfig(readFlags([...etcd, ...address]))
+  assert.deepEqual([peerAdvertiseIp, peerAdvertisePort], ['10.0.0.1', 6443])
+  assert.equal(
+    refusal('--peer-ca-file', 'a', ...address),
+    '--peer-ca-file, --peer-advertise-ip, --peer-advertise-port: for --store etcd; a server on another store has no peers',
+  )
+  assert.match(refusal(...etcd, '--peer-advertise-ip', '10.0.0.1'), /go together/)
+  assert.match(refusal(...etcd, '--peer-advertise-port', '6443'), /go together/)
+  for (const ip of ['a', '0.0.0.0', '10.0.0.1:6443'])
+    assert.match(refusal(...etcd, '--peer-advertise-ip', ip, '--peer-advertise-port', '1'), /must be an IP address/)
+  for (const port of ['0', '65536']) assert.match(refusal(...etcd, ...address.slice(0, 3), port), /must be a port between 1 and 65535/)
+  assert.match(refusal(...etcd, ...address.slice(0, 3), 'x'), /takes a number/)
+  assert.match(refusal(...etcd, '--peer-ca-file', 'a'), /^error building peer proxy handler, proxy-cert-file not specified/)
+})
+
 test('flags of etcd belong to the store on etcd, and fit each other', () => {
   const etcd = ['--store', 'etcd', '--etcd-servers', 'https://a:2379,https://b:2379']
   assert.deepEqual(checkConfig(readFlags(etcd)).etcdServers, ['https://a:2379', 'https://b:2379'])

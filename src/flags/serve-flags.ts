@@ -19,6 +19,7 @@ import {
   optionalCount,
   pairs,
   type ReadFlag,
+  readWholeNumber,
   repeated,
   text,
 } from './flag.ts'
@@ -496,6 +497,24 @@ const SERVER_FLAGS: readonly Flag[] = [
     takes: 'FILE',
     doc: 'PEM of the key that belongs to --proxy-client-cert-file',
     read: name('proxyClientKeyFile'),
+  },
+  {
+    name: 'peer-ca-file',
+    takes: 'FILE',
+    doc: 'PEM of the CA that verifies other servers over the same etcd; requests for resources that this server does not serve are then passed on to one that does (default: they are not)',
+    read: name('peerCaFile'),
+  },
+  {
+    name: 'peer-advertise-ip',
+    takes: 'IP',
+    doc: 'address at which other servers over the same etcd reach this one (default: --advertise-address, or as detected)',
+    read: name('peerAdvertiseIp'),
+  },
+  {
+    name: 'peer-advertise-port',
+    takes: 'PORT',
+    doc: 'the port to --peer-advertise-ip (default: --secure-port)',
+    read: last('peerAdvertisePort', readWholeNumber),
   },
   {
     name: 'proxy-allowed-networks',

@@ -22,7 +22,15 @@ export interface AggregatedVersion {
   /** The documents of its server; undefined before they were first requested. */
   readonly described: Described | undefined
   /** Forwards a request. Throws a StatusError only for this server's own decisions; other failures are responses. */
-  answer(request: Request, user: User, trace?: RequestTrace): Promise<Response>
+  answer(request: Request, sender: Sender): Promise<Response>
+}
+
+/** For whom a request is passed on to another server. */
+export type Sender = {
+  readonly user: User
+  /** The id of the request, under which the other server audits it, too. */
+  readonly auditId: string
+  readonly trace?: RequestTrace | undefined
 }
 
 export type Described = {

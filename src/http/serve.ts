@@ -19,7 +19,7 @@ import type { AnyObject } from '../schema/object-meta.ts'
 import type { Annotate } from '../schema/request-context.ts'
 import { internalError, StatusError, unauthorized, unavailable } from '../schema/status-error.ts'
 import type { User } from '../schema/user.ts'
-import type { Aggregated } from './aggregated.ts'
+import type { Aggregated, Sender } from './aggregated.ts'
 import { audit, auditResult, auditUnauthenticated, holdForAudit } from './audit.ts'
 import { compress } from './compress.ts'
 import { type Cors, shareWithOrigins } from './cors.ts'
@@ -39,6 +39,7 @@ import type { Metrics } from './observability/metrics.ts'
 import type { OpenStreams } from './observability/open-streams.ts'
 import type { RequestLog } from './observability/request-log.ts'
 import type { SlowRequests } from './observability/slow-requests.ts'
+import type { Peers } from './peers.ts'
 import { isRead, readBody } from './read-body.ts'
 import { type Route, Router } from './route.ts'
 import { deadline, recover, trace } from './surround.ts'
@@ -52,6 +53,8 @@ export interface Api extends FreshnessApi {
   readonly endpoints: Endpoints
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated
+  /** Servers that may serve what this one does not; without it, no request is passed on to them. */
+  readonly peers?: Peers | undefined
   readonly metrics: Metrics
   /** Makes traces of requests; without it, none is made. */
   readonly tracer?: Tracer | undefined
@@ -168,8 +171,8 @@ const impersonate = (next: Handler, { authorizer, groupDomain, gate }: Api): Han
 
 function answer(exchange: Exchange, api: Api, media: ServedMedia): MaybePromise<Response> {
   const { request, route } = exchange
-  const { stopwatch, audit, explanation, endsAt, confirm } = exchange
-  const caller = { user: exchange.user!, attributes: route.attributes, api, media, stopwatch, audit, explanation, endsAt, confirm }
+  const { id, stopwatch, audit, explanation, endsAt, confirm } = exchange
+  const caller = { id, user: exchange.user!, attributes: route.attributes, api, media, stopwatch, audit, explanation, endsAt, confirm }
   const decided = authorize(caller, exchange)
   const answered = whenDone(decided, failure => {
     stopwatch.lapAfter(decided, 'authz')
@@ -181,7 +184,9 @@ function answer(exchange: Exchange, api: Api, media: ServedMedia): MaybePromise<
 
 function answerRoute(request: Request, route: Route, caller: Caller): MaybePromise<Response> {
   const elsewhere = caller.api.aggregated?.at(route.attributes)
-  if (elsewhere) return elsewhere.answer(request, caller.user, caller.stopwatch.trace)
+  if (elsewhere) return elsewhere.answer(request, senderOf(caller))
+  const byPeer = route.type === 'call' ? undefined : caller.api.peers?.answer(request, route.attributes, senderOf(caller))
+  if (byPeer) return byPeer
   switch (route.type) {
     case 'refused':
       throw route.error
@@ -192,8 +197,10 @@ function answerRoute(request: Request, route: Route, caller: Caller): MaybePromi
   }
 }
 
+const senderOf = ({ user, id, stopwatch: { trace } }: Caller): Sender => ({ user, auditId: id, trace })
+
 /** User and attributes of the request. */
-type Caller = Pick<Exchange, 'stopwatch' | 'audit' | 'explanation' | 'endsAt' | 'confirm'> & {
+type Caller = Pick<Exchange, 'id' | 'stopwatch' | 'audit' | 'explanation' | 'endsAt' | 'confirm'> & {
   readonly user: User
   readonly attributes: Attributes
   readonly api: Api

@@ -128,6 +128,9 @@ export const DEFAULTS: Config = {
   kubeletClientKey: undefined,
   proxyClientCertFile: undefined,
   proxyClientKeyFile: undefined,
+  peerCaFile: undefined,
+  peerAdvertiseIp: undefined,
+  peerAdvertisePort: undefined,
   proxyAllowedNetworks: [],
   kubeletPreferredAddressTypes: ['Hostname', 'InternalDNS', 'InternalIP', 'ExternalDNS', 'ExternalIP'],
   clusterSigningCertFile: undefined,
@@ -218,6 +221,7 @@ export function checkConfig(config: Config): Config {
   if (!/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(groupDomain))
     throw new ConfigError(`--group-domain must be a DNS name such as k8s.io, not "${groupDomain}"`)
   checkAddresses(config)
+  checkPeers(config)
   checkEtcd(config)
   if (config.encryptionProviderConfigAutomaticReload && !config.encryptionProviderConfig)
     throw new ConfigError('--encryption-provider-config-automatic-reload must be set with --encryption-provider-config')
@@ -394,6 +398,29 @@ function checkAddresses({ advertiseAddress, tlsSans, proxyAllowedNetworks }: Con
   for (const name of tlsSans)
     if (!isIP(name) && !HOST_NAME.test(name)) throw new ConfigError(`--tls-san takes names and IP addresses, not "${name}"`)
 }
+/** Servers over one etcd that pass requests on to each other. */
+function checkPeers({ store, peerCaFile, peerAdvertiseIp: ip, peerAdvertisePort: port, proxyClientCertFile }: Config): void {
+  const given = [
+    peerCaFile !== undefined && '--peer-ca-file',
+    ip !== undefined && '--peer-advertise-ip',
+    port !== undefined && '--peer-advertise-port',
+  ]
+  const named = given.filter(flag => flag !== false)
+  if (named.length > 0 && store !== 'etcd')
+    throw new ConfigError(`${named.join(', ')}: for --store etcd; a server on another store has no peers`)
+  if ((ip === undefined) !== (port === undefined))
+    throw new ConfigError('--peer-advertise-ip and --peer-advertise-port go together: give both or neither')
+  const address = ip === undefined ? undefined : parseIP(ip)
+  if (ip !== undefined && (address === undefined || isUnspecified(address)))
+    throw new ConfigError(`--peer-advertise-ip must be an IP address at which other servers reach this one, not "${ip}"`)
+  if (port !== undefined && !(port >= 1 && port <= 65535))
+    throw new ConfigError(`--peer-advertise-port must be a port between 1 and 65535, not ${port}`)
+  if (peerCaFile !== undefined && proxyClientCertFile === undefined)
+    throw new ConfigError(
+      'error building peer proxy handler, proxy-cert-file not specified: --peer-ca-file needs --proxy-client-cert-file and --proxy-client-key-file, by which peers trust this server',
+    )
+}
+
 /** A DNS name, whose first label may be an asterisk. */
 const HOST_NAME = /^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/i
 

@@ -3,6 +3,7 @@ import type { Auditor } from '../audit/auditor.ts'
 import { createLog, type Log } from '../http/observability/log.ts'
 import type { Tracer } from '../http/tracing/tracer.ts'
 import { systemClock } from '../lib/clock.ts'
+import { aggregate } from '../lib/go-text.ts'
 import type { Kind } from '../schema/kind.ts'
 import { CURRENT_RELEASE, type Releases } from '../schema/lifecycle.ts'
 import { resourcesOf } from '../schema/resource.ts'
@@ -14,6 +15,7 @@ import { UID_GATE } from './bootstrap-objects/authentication-trust.ts'
 import { type Config, ConfigError, changedSettings } from './config.ts'
 import { kindsOfNodes } from './controllers/simulated-nodes.ts'
 import type { Egress } from './egress.ts'
+import { PEER_GATE } from './extensions/peers.ts'
 import { readFeatureGates } from './feature-gates.ts'
 import { type OwnFiles, readOwnFiles } from './files/own-files.ts'
 import { readSchedulerFile } from './files/scheduler-file.ts'
@@ -42,6 +44,7 @@ export async function readConfiguration(config: Config, assembly: Assembly) {
   warnOfNamedFiles(config, warn)
   if (config.requestheaderUidHeaders.length > 0 && !gate(UID_GATE))
     throw new ConfigError(`--requestheader-uid-headers requires the "${UID_GATE}" feature to be enabled`)
+  checkPeerFlags(config, gate)
   const files = filesOf(config, workspace)
   const podRanges = config.allocateNodeCidrs ? nodeRanges(config) : undefined
   const admissionSettings = await readSettings(config, gate, warn)
@@ -72,6 +75,14 @@ export async function readConfiguration(config: Config, assembly: Assembly) {
   }
 }
 export type Configured = Awaited<ReturnType<typeof readConfiguration>>
+
+/** As in kube-apiserver, flags of a feature that is off are errors. */
+function checkPeerFlags({ peerCaFile, peerAdvertiseIp, peerAdvertisePort }: Config, gate: (name: string) => boolean): void {
+  if (gate(PEER_GATE)) return
+  const flags = { 'peer-ca-file': peerCaFile, 'peer-advertise-ip': peerAdvertiseIp, 'peer-advertise-port': peerAdvertisePort }
+  const given = Object.entries(flags).filter(([, value]) => value !== undefined)
+  if (given.length > 0) throw new ConfigError(aggregate(given.map(([flag]) => `--${flag} requires ${PEER_GATE} feature to be turned on`)))
+}
 
 /** The configured files. The users and the authority of a workspace are in none. */
 function filesOf(config: Config, workspace: WorkspaceParts | undefined): OwnFiles {

@@ -13,6 +13,13 @@ export const AGGREGATION_HOOKS = [
   'apiservice-openapiv3-controller',
 ] as const
 
+/** The hook of the address by which peers find this server, and those of requests that it passes on to them. */
+export const PEER_HOOKS = {
+  announced: 'peer-endpoint-reconciler-controller',
+  passingOn: ['mixed-version-proxy-handler', 'local-discovery-cache-sync', 'peer-discovery-workers'],
+} as const
+type PeerHook = typeof PEER_HOOKS.announced | (typeof PEER_HOOKS.passingOn)[number]
+
 const HOOKS = [
   'start-apiserver-admission-initializer',
   'generic-apiserver-start-informers',
@@ -36,10 +43,16 @@ const HOOKS = [
 
 /** Outcomes of steps, which are no steps in kube-apiserver: their checks have no prefix. */
 const OUTCOMES = ['autoregister-completion'] as const
-type Hook = (typeof HOOKS)[number] | (typeof OUTCOMES)[number]
+type Hook = (typeof HOOKS)[number] | PeerHook | (typeof OUTCOMES)[number]
 
 export class StartHooks {
   readonly #done = new Set<Hook>()
+  readonly #ofPeers: readonly PeerHook[]
+
+  /** With the hooks of peers that this server has. */
+  constructor(ofPeers: readonly PeerHook[] = []) {
+    this.#ofPeers = ofPeers
+  }
 
   /** Marks steps as done when the work is; returns its result. */
   async track<R>(names: readonly Hook[], work: MaybePromise<R>): Promise<R> {
@@ -50,6 +63,9 @@ export class StartHooks {
 
   checks(): HealthCheck[] {
     const check = (hook: Hook, name: string) => ({ name, check: () => (this.#done.has(hook) ? undefined : 'not finished') })
-    return [...HOOKS.map(hook => check(hook, `poststarthook/${hook}`)), ...OUTCOMES.map(outcome => check(outcome, outcome))]
+    return [
+      ...[...HOOKS, ...this.#ofPeers].map(hook => check(hook, `poststarthook/${hook}`)),
+      ...OUTCOMES.map(outcome => check(outcome, outcome)),
+    ]
   }
 }

@@ -53,6 +53,7 @@ import { openData } from './data/open-data.ts'
 import { localHost, openDestinations } from './destinations.ts'
 import { aggregatedApis } from './extensions/aggregation.ts'
 import { type RunningCustomKinds, startCustomKinds } from './extensions/custom-kinds.ts'
+import { openPeers } from './extensions/peers.ts'
 import { prepareDataFolder } from './files/trusted-files.ts'
 import type { ServiceNetwork } from './network/service-network.ts'
 import { flowSchemaConditions } from './port/flow-configuration.ts'
@@ -60,7 +61,7 @@ import { openPort } from './port/open-port.ts'
 import { certificateNames, reachableHost, tlsMaterial } from './port/tls.ts'
 import { type Configured, readConfiguration } from './read-configuration.ts'
 import { adminCredentials, RunningServer, type Server } from './running-server.ts'
-import { AGGREGATION_HOOKS, StartHooks } from './start-hooks.ts'
+import { AGGREGATION_HOOKS, PEER_HOOKS, StartHooks } from './start-hooks.ts'
 import type { Assembly, Close, StartParts, Threads } from './start-parts.ts'
 import { WorkerValidator } from './validation/worker-validator.ts'
 
@@ -109,7 +110,8 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
       opened.lifecycle.isLeaving = true
     },
     endComponents: () => ending.abort(),
-    tellOthers: () => Promise.allSettled([api.network?.retire(), ...identityLeases.map(lease => lease.remove(client))]),
+    tellOthers: () =>
+      Promise.allSettled([api.network?.retire(), api.peers?.retire(), ...identityLeases.map(lease => lease.remove(client))]),
     closeAll: assembly.closeAll,
   })
 }
@@ -300,7 +302,9 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
     tokenMs: pageAge(config),
   })
   core.registry.set(registry)
-  const aggregation = aggregatedApis({ ...context, certificate: () => files.proxyClient ?? certificates.current.proxyClient })
+  const certificate = () => files.proxyClient ?? certificates.current.proxyClient
+  const peers = await openPeers(context, { ca: files.peerCa, certificate, listening: () => core.listening.get() })
+  const aggregation = aggregatedApis({ ...context, certificate })
   const { clientCa } = tlsMaterial(files, certificates.current, config)
   const trust = trustPublisher({ clientCa, ...publishedProxies(config, files, { pki: certificates.current, gate: context.gate }) })
   const components = apiAccess({
@@ -310,7 +314,8 @@ async function openApi(core: Core, { authentication, authorization }: AccessPart
     registrations: aggregation.registrations,
     groupDomain,
   })
-  return { network, quota, admission, commands, writers, registry, aggregation, trust, components, hooks: new StartHooks() }
+  const hooks = new StartHooks(peers ? [PEER_HOOKS.announced, ...(peers.peers ? PEER_HOOKS.passingOn : [])] : [])
+  return { network, quota, admission, commands, writers, registry, aggregation, peers, trust, components, hooks }
 }
 type Api = Awaited<ReturnType<typeof openApi>>
 
@@ -407,6 +412,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
     auditor: core.auditor,
     tracer: core.tracer,
     aggregated: aggregation.registrations,
+    peers: api.peers?.peers,
     freshness: store.isShared ? { caches, served: customKinds.served } : undefined,
     files,
     pki: certificates.current,
@@ -435,6 +441,7 @@ async function openListener({ core, access, api, duties, customKinds, lifecycle 
       ...duties.schedulerMetrics.families(),
       ...core.clientMetrics.families(),
       ...aggregation.registrations.metrics.families(),
+      ...(api.peers?.peers?.metrics.families() ?? []),
       ...(core.egress.metrics?.families() ?? []),
       ...(assembly.families?.() ?? []),
     ],
@@ -482,13 +489,14 @@ async function startComponents({
       ? undefined
       : writeKubeconfig(config.kubeconfig, { server: url, ...adminCredentials(files, certificates), name: config.contextName }),
   ])
-  const { address, port } = listener.address
   const { gate } = context
   const versions = client.findNamed(`internal.apiserver.${groupDomain}`, 'v1alpha1', 'storageversions')
   const publishesVersions = versions !== undefined && gate('StorageVersionAPI')
   // Nobody asks for the identity of a server that is alone, unless StorageVersions name it.
   const isNamed = isKnown && gate('APIServerIdentity') && (hasReplicas || publishesVersions)
-  const leases = isNamed ? [identityLease(`${address} ${port}`)] : []
+  // A peer asks for the address of a server as soon as it knows its lease.
+  await hooks.track([PEER_HOOKS.announced], api.peers?.announce(listener.address))
+  const leases = isNamed ? [identityLease(listener.address, { peerAddress: api.peers?.address(listener.address) })] : []
   for (const { controller, name } of leases) {
     const running = controllers.run(controller)
     if (!publishesVersions) continue
@@ -497,6 +505,7 @@ async function startComponents({
     const { storageVersionPublisher } = await import('./bootstrap-objects/storage-versions.ts')
     controllers.run(storageVersionPublisher(catalog, name))
   }
+  await hooks.track(PEER_HOOKS.passingOn, api.peers?.follow())
   return leases
 }
 

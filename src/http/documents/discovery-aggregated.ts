@@ -4,7 +4,9 @@ import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
 import type { Clause } from '../accept.ts'
 import type { Aggregated } from '../aggregated.ts'
+import type { DiscoveredGroup, DiscoveredResource, DiscoveredVersion, Peers } from '../peers.ts'
 import { advertisedVerbs, coreVersions, groupVersionText, type ServedGroup, servedGroups } from './discovery-groups.ts'
+import { mergedGroups } from './discovery-merged.ts'
 
 export type AggregatedVersion = 'v2' | 'v2beta1'
 
@@ -22,18 +24,27 @@ export function aggregatedVersionIn({ params }: Clause): AggregatedVersion | und
   return isKnown && (version === 'v2' || version === 'v2beta1') ? version : undefined
 }
 
-/** The aggregated document of the core group (`api`) or of all others (`apis`). */
-export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { version, others }: AggregatedOptions): object {
+/** The aggregated document of the core group (`api`) or of all others (`apis`), with those of peers, if they are given. */
+export function aggregatedDiscovery(catalog: Catalog, root: 'api' | 'apis', { version, others, peers }: AggregatedOptions): object {
   const groups = root === 'apis' ? servedGroups(catalog, others) : [{ group: '', versions: coreVersions(catalog) }]
   const foreign = new Map(Array.from(others?.all() ?? [], each => [groupVersionText(each), each.described?.discovery]))
-  const items = groups.map(group => groupItem(catalog, group, foreign)).filter(({ versions }) => versions.length > 0)
+  const own = groups.map(group => groupItem(catalog, group, foreign)).filter(({ versions }) => versions.length > 0)
+  const items = peers ? mergedGroups(own, peers) : own
   return { kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: {}, items }
 }
 
-type AggregatedOptions = { readonly version: AggregatedVersion; readonly others: Aggregated | undefined }
+type AggregatedOptions = {
+  readonly version: AggregatedVersion
+  readonly others: Aggregated | undefined
+  readonly peers?: Peers | undefined
+}
 
 /** A version of another server is listed once its discovery document has been fetched. */
-function groupItem(catalog: Catalog, { group, versions }: ServedGroup, foreign: ReadonlyMap<string, JsonObject | undefined>) {
+function groupItem(
+  catalog: Catalog,
+  { group, versions }: ServedGroup,
+  foreign: ReadonlyMap<string, JsonObject | undefined>,
+): DiscoveredGroup {
   const own = (version: string) => ({
     version,
     resources: (catalog.resources(group, version) ?? []).map(resourceItem),
@@ -41,14 +52,14 @@ function groupItem(catalog: Catalog, { group, versions }: ServedGroup, foreign: 
   })
   return {
     metadata: group === '' ? {} : { name: group },
-    versions: versions.flatMap((version): object[] => {
+    versions: versions.flatMap((version): DiscoveredVersion[] => {
       const at = groupVersionText({ group, version })
-      return foreign.has(at) ? [foreign.get(at) ?? []].flat() : [own(version)]
+      return foreign.has(at) ? ([foreign.get(at) ?? []].flat() as unknown as DiscoveredVersion[]) : [own(version)]
     }),
   }
 }
 
-function resourceItem(resource: Resource): object {
+function resourceItem(resource: Resource): DiscoveredResource {
   const { short, categories } = resource.def.names
   return {
     resource: resource.plural,
@@ -65,7 +76,7 @@ function resourceItem(resource: Resource): object {
 /** Empty group and version mean those under which the resource is listed; custom kinds set them. */
 const groupVersionOf = ({ group, version, def }: Resource) => (def.custom ? { group, version } : { group: '', version: '' })
 
-function subresourceItem(resource: Resource, { name, verbs, bodyKind }: Subresource): object {
+function subresourceItem(resource: Resource, { name, verbs, bodyKind }: Subresource): JsonObject {
   const foreign = bodyKind && (bodyKind.group !== resource.group || bodyKind.version !== resource.version)
   return {
     subresource: name,

@@ -17,6 +17,8 @@ export type DiscoveryMedia = {
   readonly mediaType: MediaType
   /** The version of aggregated discovery; undefined for one document per group and version. */
   readonly aggregated: AggregatedVersion | undefined
+  /** Whether the client wants the document of this server alone, without its peers. */
+  readonly isWithoutPeers: boolean
 }
 
 const SERVED: readonly MediaType[] = ['application/json', 'application/yaml', PROTOBUF]
@@ -25,7 +27,7 @@ const SERVED_WITH_CBOR: readonly MediaType[] = [...SERVED, CBOR]
 /** The media types of a document. */
 export const discoveryTypes = (servesCbor: boolean): readonly MediaType[] => (servesCbor ? SERVED_WITH_CBOR : SERVED)
 
-const PLAIN: DiscoveryMedia = { mediaType: 'application/json', aggregated: undefined }
+const PLAIN: DiscoveryMedia = { mediaType: 'application/json', aggregated: undefined, isWithoutPeers: false }
 
 /**
  * The available format that the client prefers; throws 406 when there is none. kube-apiserver's router of built-in kinds knows no ranges
@@ -43,9 +45,9 @@ export function negotiateDiscovery(
   for (const clause of clauses) {
     const mediaType = served.find(type => accepts(clause, type))
     if (mediaType === undefined) continue
-    if (!['as', 'g', 'v'].some(name => clause.params.has(name))) return { mediaType, aggregated: undefined }
+    if (!['as', 'g', 'v'].some(name => clause.params.has(name))) return { ...PLAIN, mediaType }
     const aggregated = isRoot ? aggregatedVersionIn(clause) : undefined
-    if (aggregated) return { mediaType, aggregated }
+    if (aggregated) return { mediaType, aggregated, isWithoutPeers: clause.params.get('profile') === 'nopeer' }
   }
   throw notAcceptable(served)
 }

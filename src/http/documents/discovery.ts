@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Resource, Subresource } from '../../schema/resource.ts'
 import type { Aggregated } from '../aggregated.ts'
+import type { Peers } from '../peers.ts'
 import { aggregatedDiscovery, aggregatedMediaType } from './discovery-aggregated.ts'
 import { type ServedDocument, servedDocument } from './discovery-document.ts'
 import { advertisedVerbs, coreVersions, type GroupVersion, groupVersionText, isStored, servedGroups } from './discovery-groups.ts'
@@ -15,6 +16,8 @@ export type DiscoveryOptions = {
   readonly serverAddress: string
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated | undefined
+  /** Servers whose resources the aggregated document has, too. */
+  readonly peers?: Peers | undefined
   /** Whether storage version hashes of built-in kinds are left out. */
   readonly hidesStorage?: boolean
   /** Whether the server serves CBOR. */
@@ -26,11 +29,11 @@ export type DiscoveryOptions = {
  * when there is none. `/api` and `/apis` return aggregated discovery to clients that request it.
  */
 export function discoveryDocument(catalog: Catalog, path: string, options: DiscoveryOptions): ServedDocument | undefined {
-  const { accept, serverAddress, aggregated: others, hidesStorage = false, servesCbor = false } = options
+  const { accept, serverAddress, aggregated: others, peers, hidesStorage = false, servesCbor = false } = options
   if (path.startsWith('/apis//')) return undefined
   const [root, ...rest] = withoutSlashes(path).split('/')
   if ((root !== 'api' && root !== 'apis') || rest.length > (root === 'api' ? 1 : 2)) return undefined
-  const documents = documentsOf(catalog, serverAddress, others?.version ?? 0)
+  const documents = documentsOf(catalog, serverAddress, `${others?.version} ${peers?.version}`)
   const at = { root, rest, serverAddress, others, hidesStorage } as const
   const [group = ''] = rest
   const isRouted = root === 'api' || (rest.length === 2 && catalog.hasBuiltInGroup(group))
@@ -39,12 +42,16 @@ export function discoveryDocument(catalog: Catalog, path: string, options: Disco
   if (!documents.has(plain) && !classicValue(catalog, at)) return undefined
   // kube-apiserver's discovery of custom kinds was left without CBOR.
   const served = discoveryTypes(servesCbor && (rest.length < 2 || isRouted))
-  const { mediaType, aggregated } = negotiateDiscovery(accept, { isRoot: rest.length === 0, isRouted, served })
-  const key = aggregated || mediaType !== 'application/json' ? `${plain} ${mediaType} ${aggregated ?? ''}` : plain
+  const { mediaType, aggregated, isWithoutPeers } = negotiateDiscovery(accept, { isRoot: rest.length === 0, isRouted, served })
+  // Every server has the core group, which is not merged, and clients that know only v2beta1 know no peers.
+  const merged = aggregated === 'v2' && root === 'apis' && !isWithoutPeers ? peers : undefined
+  const key = aggregated || mediaType !== 'application/json' ? `${plain} ${mediaType} ${aggregated ?? ''} ${merged ? 'merged' : ''}` : plain
   let document = documents.get(key)
+  if (merged) merged.discovered(document ? 'merged before' : 'merged anew')
+  else if (aggregated === 'v2' && isWithoutPeers) peers?.discovered('of this server')
   if (!document) {
     document = aggregated
-      ? servedDocument(discoveryBytes(aggregatedDiscovery(catalog, root, { version: aggregated, others }), mediaType), {
+      ? servedDocument(discoveryBytes(aggregatedDiscovery(catalog, root, { version: aggregated, others, peers: merged }), mediaType), {
           contentType: aggregatedMediaType(mediaType, aggregated),
           cacheControl: 'public',
         })
@@ -67,13 +74,14 @@ function withoutSlashes(path: string): string {
 
 type Kept = {
   readonly version: number
-  readonly others: number
+  /** The versions of other servers. */
+  readonly others: string
   readonly serverAddress: string
   readonly documents: Map<string, ServedDocument>
 }
 const kept = new WeakMap<Catalog, Kept>()
 
-function documentsOf(catalog: Catalog, serverAddress: string, others: number): Map<string, ServedDocument> {
+function documentsOf(catalog: Catalog, serverAddress: string, others: string): Map<string, ServedDocument> {
   const now = kept.get(catalog)
   if (now?.version === catalog.version && now.others === others && now.serverAddress === serverAddress) return now.documents
   const documents = new Map<string, ServedDocument>()

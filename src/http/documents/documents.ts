@@ -6,6 +6,7 @@ import { notAcceptable } from '../../schema/status-error.ts'
 import type { Aggregated } from '../aggregated.ts'
 import type { EndpointRule } from '../endpoints.ts'
 import { header, type Request, type Response } from '../message.ts'
+import type { Peers } from '../peers.ts'
 import { discoveryDocument } from './discovery.ts'
 import { isUnchanged, type ServedDocument } from './discovery-document.ts'
 import { openApiDocument } from './openapi.ts'
@@ -17,17 +18,18 @@ export type DocumentsOptions = {
   readonly now: () => Date
   /** Group versions of other servers. */
   readonly aggregated?: Aggregated
+  readonly peers?: Peers | undefined
   readonly gate: (name: string) => boolean
 }
 
 /** The endpoints below `/api`, `/apis` and `/openapi`. */
-export function documentEndpoints({ catalog, serverAddress, now, aggregated, gate }: DocumentsOptions): EndpointRule[] {
+export function documentEndpoints({ catalog, serverAddress, now, aggregated, peers, gate }: DocumentsOptions): EndpointRule[] {
   const hidesStorage = !gate('StorageVersionHash')
   const servesCbor = gate('CBORServingAndStorage')
   const hidesEnums = !gate('OpenAPIEnums')
   const discovery: EndpointRule['answer'] = (request, { path }) => {
     const accept = header(request.headers, 'accept')
-    const options = { accept, serverAddress: serverAddress(), aggregated, hidesStorage, servesCbor }
+    const options = { accept, serverAddress: serverAddress(), aggregated, peers, hidesStorage, servesCbor }
     const document = discoveryDocument(catalog, path, options)
     return document && documentResponse(request, document)
   }

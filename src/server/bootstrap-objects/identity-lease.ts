@@ -1,15 +1,15 @@
 /** The identity Lease of a server over a shared store; each server also removes the leases of servers that are long gone. */
-import { createHash } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { serverIdentity } from '../../client/identity.ts'
+import { ALL_SERVERS, SERVER_LABELS, SERVER_LEASES } from '../../client/server-leases.ts'
 import { type Controller, defineController } from '../../controllers/controller.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
 import { hostName, newUuid } from '../../lib/environment.ts'
 import { microTimestampOf, millisecondsAt } from '../../lib/time.ts'
+import { type Listening, serverNameAt } from '../network/server-name.ts'
 
-const NAMESPACE = 'kube-system'
-const LABEL = 'apiserver.kubernetes.io/identity'
-const COMPONENT = 'kube-apiserver'
+/** Where other servers reach this one; for people, as they read it from a record of its own. */
+const PEER_ADDRESS = 'kubernetes.io/peer-advertise-address'
 const DURATION_SECONDS = 3600
 const RENEW_EVERY_MS = 10_000
 const COLLECT_EVERY_MS = 3600_000
@@ -22,11 +22,11 @@ export interface IdentityLease {
   remove(client: Client): Promise<void>
 }
 
-/** The lease of the server at an address, which distinguishes it from others on this machine. */
-export function identityLease(address: string): IdentityLease {
-  const name = nameOf(address)
+/** The lease of the server that listens at an address. */
+export function identityLease(listening: Listening, { peerAddress }: { readonly peerAddress?: string | undefined } = {}): IdentityLease {
+  const name = serverNameAt(listening)
   const holderIdentity = `${name}_${newUuid()}`
-  const named = { namespace: NAMESPACE, name }
+  const named = { namespace: SERVER_LEASES, name }
   const controller = defineController({
     name: 'apiserver-identity-lease-controller',
     identity: serverIdentity(),
@@ -36,15 +36,17 @@ export function identityLease(address: string): IdentityLease {
       const leases = client.of(Lease)
       const renew = async () => {
         const time = microTimestampOf(client.now)
-        const labels = { [LABEL]: COMPONENT, 'kubernetes.io/hostname': hostName() }
+        const labels = { ...SERVER_LABELS, 'kubernetes.io/hostname': hostName() }
         const stored = leases.get(named)
+        const annotations =
+          peerAddress === undefined ? {} : { annotations: { ...stored?.metadata.annotations, [PEER_ADDRESS]: peerAddress } }
         const spec = { holderIdentity, leaseDurationSeconds: DURATION_SECONDS, renewTime: time }
-        if (!stored) await leases.create({ metadata: { ...named, labels }, spec: { ...spec, acquireTime: time } })
+        if (!stored) await leases.create({ metadata: { ...named, labels, ...annotations }, spec: { ...spec, acquireTime: time } })
         else {
           const acquireTime = stored.spec.holderIdentity === holderIdentity ? stored.spec.acquireTime : time
           await leases.update({
             ...stored,
-            metadata: { ...stored.metadata, labels },
+            metadata: { ...stored.metadata, labels, ...annotations },
             spec: { ...stored.spec, ...spec, ...(acquireTime && { acquireTime }) },
           })
         }
@@ -57,9 +59,7 @@ export function identityLease(address: string): IdentityLease {
             await renew()
             return RENEW_EVERY_MS
           }
-          const own = [{ key: LABEL, operator: '=' as const, values: [COMPONENT] }]
-          for (const lease of leases.list({ namespace: NAMESPACE, labels: own }))
-            if (isExpired(lease, client.now)) await leases.delete(lease, { unchanged: true })
+          for (const lease of leases.list(ALL_SERVERS)) if (isExpired(lease, client.now)) await leases.delete(lease, { unchanged: true })
           return COLLECT_EVERY_MS
         },
       }
@@ -73,22 +73,6 @@ export function identityLease(address: string): IdentityLease {
       if (stored?.spec.holderIdentity === holderIdentity) await client.of(Lease).delete(stored)
     },
   }
-}
-
-/** kube-apiserver names itself after its machine; here several servers may run on one. */
-function nameOf(address: string): string {
-  const hash = createHash('sha256').update(`${hostName()} ${address}`).digest().subarray(0, 16)
-  return `apiserver-${base32(hash)}`
-}
-
-const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
-
-function base32(bytes: Uint8Array): string {
-  let bits = 0n
-  for (const byte of bytes) bits = (bits << 8n) | BigInt(byte)
-  const length = Math.ceil((bytes.length * 8) / 5)
-  bits <<= BigInt(length * 5 - bytes.length * 8)
-  return Array.from({ length }, (_, i) => ALPHABET[Number((bits >> BigInt((length - 1 - i) * 5)) & 31n)]).join('')
 }
 
 function isExpired({ spec: { renewTime, leaseDurationSeconds } }: Lease, now: Date): boolean {

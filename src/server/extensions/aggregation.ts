@@ -1,6 +1,5 @@
 /** API groups of other servers, found by their APIServices; their controllers start with the first of them. */
-import type { BackendParts } from '../../aggregation/backend.ts'
-import { Registrations } from '../../aggregation/registrations.ts'
+import { type RegistrationParts, Registrations } from '../../aggregation/registrations.ts'
 import type { ApiAccess } from '../../client/api-access.ts'
 import { serverIdentity } from '../../client/identity.ts'
 import { randomBytes } from '../../lib/environment.ts'
@@ -56,4 +55,4 @@ export function aggregatedApis({ config, clientFor, destinations, run, gate, sig
 }
 
 export type AggregationParts = Pick<ServerContext, 'config' | 'clientFor' | 'destinations' | 'run' | 'gate' | 'signal'> &
-  Pick<BackendParts, 'certificate'>
+  Pick<RegistrationParts, 'certificate'>

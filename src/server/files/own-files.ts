@@ -24,6 +24,8 @@ export type OwnFiles = {
   readonly kubelet: { readonly client: { readonly cert: string; readonly key: string } | undefined; readonly ca: string | undefined }
   /** The client certificate for aggregated API servers, if configured; PEM. */
   readonly proxyClient: { readonly cert: string; readonly key: string } | undefined
+  /** Authorities of other servers over the same store; PEM. Without them, no request is passed on to those. */
+  readonly peerCa: string | undefined
   /** The authority of etcd and the client certificate for it; PEM. */
   readonly etcd: { readonly ca?: string; readonly cert?: string; readonly key?: string }
   /** Signs tokens of service accounts. */
@@ -79,6 +81,7 @@ export function readOwnFiles(config: Config): OwnFiles {
       ...(config.etcdCertfile !== undefined && config.etcdKeyfile !== undefined && readPair(config.etcdCertfile, config.etcdKeyfile)),
     },
     proxyClient: proxyClientCertFile && proxyClientKeyFile ? readPair(proxyClientCertFile, proxyClientKeyFile) : undefined,
+    peerCa: config.peerCaFile === undefined ? undefined : readCertificates(config.peerCaFile).text,
     signingKey: signing === undefined ? undefined : readSigningKey(signing),
     tokenKeys: config.serviceAccountKeyFiles.flatMap(readTokenKeys),
     tokens: tokenAuthFile === undefined ? undefined : readTokens(tokenAuthFile),

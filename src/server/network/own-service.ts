@@ -6,13 +6,14 @@ import { defineController, watch } from '../../controllers/controller.ts'
 import { Endpoints } from '../../kinds/core/endpoints.ts'
 import { Service } from '../../kinds/core/service/service.ts'
 import { EndpointSlice } from '../../kinds/discovery/endpointslice.ts'
-import { ownAddresses } from '../../lib/environment.ts'
-import { addressAt, formatIP, isLinkLocalUnicast, isLoopback, isUnspecified, parseCIDR, parseIPSloppy } from '../../lib/ip.ts'
+import { addressAt, formatIP, parseCIDR } from '../../lib/ip.ts'
 import { deepEqual } from '../../lib/json-value.ts'
-import { RENEW_EVERY_MS, type ReplicaAddresses } from './replica-addresses.ts'
+import { advertisedAddress } from './advertised-address.ts'
+import type { ServerRecords } from './server-records.ts'
 
 const NAMED = { namespace: 'default', name: 'kubernetes' }
 const KEY = queueKey(NAMED)
+const RENEW_EVERY_MS = 5_000
 
 export type OwnService = {
   readonly ranges: readonly string[]
@@ -21,8 +22,8 @@ export type OwnService = {
   /** The address on which the server listens. */
   readonly address: string
   readonly port: number
-  /** The servers over the same store, if it is shared. */
-  readonly replicas?: ReplicaAddresses
+  /** The servers over the same store by their addresses, if it is shared. */
+  readonly replicas?: ServerRecords
 }
 
 /** Creates the service if it does not exist, and keeps its endpoints: this server, or all servers that are alive. */
@@ -59,18 +60,18 @@ async function ensureService(client: Client, { ranges, port: targetPort, replica
 
 /** Announces this server where the store is shared, and writes the endpoints of all servers. */
 async function announce(client: Client, own: OwnService): Promise<void> {
-  const ip = advertised(own)
+  const ip = advertisedAddress(own)
   if (!ip) return
-  await own.replicas?.renew(ip)
-  await publish(client, own, own.replicas ? await own.replicas.list() : [ip])
+  await own.replicas?.renew(ip, { ip })
+  await publish(client, own, own.replicas ? await own.replicas.names() : [ip])
 }
 
 /** Removes this server from the endpoints before it ends. */
 export async function retire(client: Client, own: OwnService): Promise<void> {
-  const ip = advertised(own)
+  const ip = advertisedAddress(own)
   if (!ip || !own.replicas) return
   await own.replicas.remove(ip)
-  await publish(client, own, await own.replicas.list())
+  await publish(client, own, await own.replicas.names())
 }
 
 async function publish(client: Client, own: OwnService, ips: readonly string[]): Promise<void> {
@@ -105,15 +106,4 @@ async function ensureSlice(client: Client, { port, replicas }: OwnService, ips: 
   if (!stored) await slices.create({ metadata: { ...NAMED, labels }, ...desired })
   else if (!deepEqual({ addressType: stored.addressType, endpoints: stored.endpoints ?? [], ports: stored.ports ?? [] }, desired))
     await slices.patch(NAMED, { metadata: { labels }, ...desired })
-}
-
-/** An address at which others reach this machine: the configured one, the one listened on, or its first of the services' family. */
-function advertised({ advertiseAddress, address, ranges }: OwnService): string | undefined {
-  const isReachable = (text: string) => {
-    const ip = parseIPSloppy(text)
-    return ip !== undefined && !isLoopback(ip) && !isUnspecified(ip) && !isLinkLocalUnicast(ip)
-  }
-  for (const given of [advertiseAddress, address]) if (given !== undefined && isReachable(given)) return given
-  const family = `IPv${parseCIDR(ranges[0]!)!.network.family}`
-  return ownAddresses().find(({ internal, family: has, address: ip }) => !internal && has === family && isReachable(ip))?.address
 }

@@ -4,9 +4,10 @@ import { serverIdentity } from '../../client/identity.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Allocations } from '../../registry/allocations.ts'
 import type { ServerContext } from '../context.ts'
+import { SERVER_ADDRESSES } from '../data/cluster-records.ts'
 import { defaultServiceCIDRController, ensureDefaultServiceCIDR } from './default-service-cidr.ts'
 import { ownServiceController, retire } from './own-service.ts'
-import { ReplicaAddresses } from './replica-addresses.ts'
+import { ServerRecords } from './server-records.ts'
 
 export interface ServiceNetwork {
   readonly allocations: Allocations
@@ -47,7 +48,7 @@ export async function openServiceNetwork(context: ServerContext, { repairs }: { 
     async start(listening) {
       // One process publishes the address of all.
       if (siblings && !siblings.isFirst) return
-      const replicas = hasReplicas ? { replicas: new ReplicaAddresses(store) } : {}
+      const replicas = hasReplicas ? { replicas: new ServerRecords(store, SERVER_ADDRESSES) } : {}
       const own = { ranges, ...listening, advertiseAddress: config.advertiseAddress, ...replicas }
       const running = [run(defaultServiceCIDRController(ranges)), run(ownServiceController(own))]
       leave = () => retire(client, own)

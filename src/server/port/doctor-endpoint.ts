@@ -132,6 +132,7 @@ function certificates({ files, pki }: DoctorParts): NamedCertificate[] {
     ['kubelets (--kubelet-certificate-authority)', files.kubelet.ca],
     ['kubelet client (--kubelet-client-certificate)', files.kubelet.client?.cert],
     ['proxy client (--proxy-client-cert-file)', files.proxyClient?.cert],
+    ['peers (--peer-ca-file)', files.peerCa],
     ['etcd (--etcd-cafile)', files.etcd.ca],
     ['etcd client (--etcd-certfile)', files.etcd.cert],
     ['ca', own.authority.cert],

@@ -20,6 +20,7 @@ import { OpenStreams } from '../../http/observability/open-streams.ts'
 import { RequestLog } from '../../http/observability/request-log.ts'
 import { SlowRequests } from '../../http/observability/slow-requests.ts'
 import { type ZPagesParts, zPages } from '../../http/observability/z-pages.ts'
+import type { Peers } from '../../http/peers.ts'
 import { requestsEndpoints } from '../../http/requests-endpoint.ts'
 import { createServe, type Surroundings } from '../../http/serve.ts'
 import type { Tracer } from '../../http/tracing/tracer.ts'
@@ -84,6 +85,7 @@ export type PortParts = {
   readonly auditor: Auditor | undefined
   readonly tracer?: Tracer | undefined
   readonly aggregated: Aggregated
+  readonly peers: Peers | undefined
   /** Undefined where no other server writes to the store. */
   readonly freshness: Freshness | undefined
   readonly files: OwnFiles
@@ -186,7 +188,7 @@ type EndpointParts = Observed & {
 /** The endpoints that are no resources. */
 function ownEndpoints(context: ServerContext, parts: PortParts, own: EndpointParts): EndpointRule[] {
   const { config, siblings, catalog, gate, now, signal } = context
-  const { data, authentication, aggregated, files } = parts
+  const { data, authentication, aggregated, peers, files } = parts
   const { state, health, all, slowRequests, requestLog, openStreams } = own
   const together = (topic: MetricsTopic, families: readonly Family[]) => all?.families(topic, families) ?? families
   return [
@@ -195,7 +197,7 @@ function ownEndpoints(context: ServerContext, parts: PortParts, own: EndpointPar
     metricsEndpoint('/metrics', () => together('metrics', own.metrics())),
     metricsEndpoint('/metrics/slis', () => together('slis', health.families())),
     ...openIdEndpoints({ ...authentication, address: () => state.address }),
-    ...documentEndpoints({ catalog, serverAddress: () => state.address, now, aggregated, gate }),
+    ...documentEndpoints({ catalog, serverAddress: () => state.address, now, aggregated, peers, gate }),
     writesEndpoint(parts.writers, all?.writes),
     ...requestsEndpoints({
       requests: requestLog,
@@ -269,7 +271,7 @@ type ApiParts = Observed & {
 /** The handling of requests, over the registry with its faults. */
 function createApi(context: ServerContext, parts: PortParts, { injection, ...own }: ApiParts): Serve {
   const { config, caches, catalog, gate, now, log } = context
-  const { registry, authentication, authorizer, auditor, tracer, aggregated, surroundings, namespace, freshness } = parts
+  const { registry, authentication, authorizer, auditor, tracer, aggregated, peers, surroundings, namespace, freshness } = parts
   const disturbed = injection?.around(registry, () => caches.revision) ?? registry
   return createServe({
     ...own,
@@ -282,6 +284,7 @@ function createApi(context: ServerContext, parts: PortParts, { injection, ...own
     tracer,
     cors: config.corsAllowedOrigins.length > 0 ? new Cors(config.corsAllowedOrigins) : undefined,
     aggregated,
+    peers,
     log,
     groupDomain: config.groupDomain,
     gate,

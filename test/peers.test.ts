@@ -1,0 +1,162 @@
+// Two servers on one etcd that serve different resources: each answers for both.
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after } from 'node:test'
+import { WebSocket } from 'ws'
+import { issueAuthority, issueClient, issueServer } from '../src/lib/x509/issue.ts'
+import type { StartOptions } from '../src/public.d.ts'
+import { ask, eventually, patient, type Scope, startInProcess, type Target, temporaryDirectory, Watching } from './kit.ts'
+import { startEtcd } from './kits/etcd.ts'
+import { testWith } from './programs.ts'
+
+const ends: (() => unknown)[] = []
+const untilTheEnd: Scope = { after: undo => void ends.push(undo) }
+after(async () => {
+  for (const end of ends.reverse()) await end()
+})
+
+type Pair = { readonly a: Target & { close(): Promise<void> }; readonly b: Target; readonly etcd: string }
+let pair: Promise<Pair> | undefined
+
+/** `a` serves everything, `b` neither Jobs nor reviews of users. They trust each other by the certificates of flags. */
+const pairOn = (program: string): Promise<Pair> => (pair ??= startPair(program))
+
+async function startPair(program: string): Promise<Pair> {
+  const etcd = await startEtcd({ program })
+  untilTheEnd.after(() => etcd[Symbol.asyncDispose]())
+  const options: StartOptions = { ...certified(), store: 'etcd', etcdServers: etcd.endpoints, controllers: ['none'] }
+  const a = await startInProcess(untilTheEnd, options)
+  const b = await startInProcess(untilTheEnd, { ...options, runtimeConfig: 'batch/v1=false,authentication.k8s.io/v1=false' })
+  return { a, b, etcd: etcd.endpoints[0]! }
+}
+
+function certified(): StartOptions {
+  const folder = temporaryDirectory(untilTheEnd)
+  const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 3600_000) }
+  const [authority, proxies] = [issueAuthority('servers', validity), issueAuthority('proxies', validity)]
+  const server = issueServer(authority, 'server', { names: ['kubernetes.default.svc', '127.0.0.1'], ...validity })
+  const client = issueClient(proxies, { commonName: 'front-proxy-client' }, validity)
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  return {
+    tlsCertFile: file('server.crt', server.cert + authority.cert),
+    tlsPrivateKeyFile: file('server.key', server.key),
+    peerCaFile: file('ca.crt', authority.cert),
+    proxyClientCertFile: file('proxy.crt', client.cert),
+    proxyClientKeyFile: file('proxy.key', client.key),
+    requestheaderClientCaFile: file('proxies.crt', proxies.cert),
+    requestheaderAllowedNames: ['front-proxy-client'],
+    requestheaderUsernameHeaders: ['X-Remote-User'],
+    requestheaderUidHeaders: ['X-Remote-Uid'],
+    requestheaderGroupHeaders: ['X-Remote-Group'],
+    requestheaderExtraHeadersPrefix: ['X-Remote-Extra-'],
+  }
+}
+
+const JOBS = '/apis/batch/v1/namespaces/default/jobs'
+const AGGREGATED = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList'
+const job = (name: string) => ({
+  metadata: { name },
+  spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'x' }] } } },
+})
+/** Whether a server passes on requests for Jobs. */
+const isPassing = async (target: Target, isIt: boolean) =>
+  eventually(`${isIt ? '' : 'no '}peer`, async () => ((await ask(target, JOBS)).status === (isIt ? 200 : 404) ? true : undefined))
+const groupsAt = async (target: Target, accept: string) => {
+  const { json, headers } = await ask(target, '/apis', { headers: { accept } })
+  return { etag: headers['etag'], names: json.items.map(({ metadata }: any) => metadata.name) as string[] }
+}
+
+testWith('etcd', 'a server passes on requests for resources that only another one serves', patient, async (t, program) => {
+  const { a, b } = await pairOn(program)
+  await isPassing(b, true)
+  const watching = await Watching.open(t, b, `${JOBS}?watch=1`)
+  const made = await ask(b, JOBS, { method: 'POST', body: job('made') })
+  assert.equal(made.status, 201, made.text)
+  assert.equal((await watching.next())?.object.metadata.name, 'made')
+  assert.deepEqual((await ask(a, `${JOBS}/made`)).json, made.json)
+  const open = (path: string) => {
+    const socket = new WebSocket(b.url.replace('https', 'wss') + path, { ...b.credentials })
+    t.after(() => socket.terminate())
+    return new Promise<{ message: string } | { status: number | undefined }>((resolve, reject) => {
+      socket.once('message', (data: Buffer) => resolve({ message: data.toString() })).on('error', reject)
+      socket.once('unexpected-response', (_, { statusCode }) => resolve({ status: statusCode }))
+    })
+  }
+  const first = await open(`${JOBS}?watch=1`)
+  assert.ok('message' in first)
+  assert.equal(JSON.parse(first.message).object.metadata.name, 'made')
+  assert.deepEqual(await open(`${JOBS}/none?watch=1`), { status: 404 }, 'the answer of the other server')
+  const patch = { method: 'PATCH', headers: { 'content-type': 'application/merge-patch+json' }, body: { metadata: { labels: { a: 'b' } } } }
+  assert.equal((await ask(b, `${JOBS}/made`, patch)).json.metadata.labels.a, 'b')
+  assert.equal((await ask(b, JOBS, { method: 'POST', body: job('made') })).json.message, 'jobs.batch "made" already exists')
+  assert.equal((await ask(b, JOBS, { headers: { 'x-kubernetes-peer-proxied': 'true' } })).status, 404, 'it was passed on before')
+  assert.equal((await ask(b, '/apis/batch/v1')).status, 404, 'discovery is of one server')
+})
+
+testWith('etcd', 'the other server knows for whom a request is passed on', patient, async (_, program) => {
+  const { b } = await pairOn(program)
+  await isPassing(b, true)
+  const jane = {
+    'impersonate-user': 'jane',
+    'impersonate-uid': 'u-1',
+    'impersonate-group': 'readers',
+    'impersonate-extra-example.org%2fscopes': 'all',
+  }
+  const forbidden = await ask(b, JOBS, { headers: jane })
+  assert.equal(forbidden.status, 403)
+  assert.match(forbidden.json.message, /^jobs.batch is forbidden: User "jane" cannot list resource/)
+  const review = { method: 'POST', body: { kind: 'SelfSubjectReview', apiVersion: 'authentication.k8s.io/v1' } } as const
+  const { status, json, headers } = await ask(b, '/apis/authentication.k8s.io/v1/selfsubjectreviews', {
+    ...review,
+    headers: { ...jane, 'audit-id': 'one-for-both' },
+  })
+  assert.equal(status, 201)
+  assert.equal(headers['audit-id'], 'one-for-both')
+  assert.deepEqual(json.status.userInfo, {
+    username: 'jane',
+    uid: 'u-1',
+    groups: ['readers', 'system:authenticated'],
+    extra: { 'example.org/scopes': ['all'] },
+  })
+})
+
+testWith('etcd', 'discovery has the resources of all servers, or of one', patient, async (_, program) => {
+  const { a, b } = await pairOn(program)
+  await isPassing(b, true)
+  await eventually(
+    'both know each other',
+    async () => /rerouted_request_total\{code="200"/.test((await ask(a, '/metrics')).text) || undefined,
+  )
+  const [all, own, ofA] = [await groupsAt(b, AGGREGATED), await groupsAt(b, `${AGGREGATED};profile=nopeer`), await groupsAt(a, AGGREGATED)]
+  assert.ok(all.names.includes('batch') && all.names.includes('authentication.k8s.io'))
+  assert.deepEqual(all, ofA, 'every server says the same')
+  assert.deepEqual(
+    own.names,
+    ofA.names.filter(name => name !== 'batch' && name !== 'authentication.k8s.io'),
+  )
+  assert.notEqual(own.etag, all.etag)
+  const classic = (await ask(b, '/apis')).json.groups.map(({ name }: any) => name)
+  assert.deepEqual(classic, own.names, 'only aggregated discovery is merged')
+  const { text } = await ask(b, '/metrics')
+  assert.match(text, /^apiserver_rerouted_request_total\{code="200",group="",version="",resource=""\} \d+$/m)
+  assert.match(text, /^apiserver_rerouted_request_total\{code="200",group="batch",version="v1",resource="jobs"\} \d+$/m)
+  assert.match(text, /^aggregator_discovery_peer_aggregated_cache_misses_total \d+$/m)
+  assert.match(text, /^aggregator_discovery_nopeer_requests_total [1-9]\d*$/m)
+  const { json } = await ask(a, '/apis/coordination.k8s.io/v1/namespaces/kube-system/leases')
+  const addresses = json.items.map(({ metadata }: any) => metadata.annotations?.['kubernetes.io/peer-advertise-address'])
+  assert.deepEqual(addresses.sort(), [a, b].map(({ url }) => url.replace('https://', '')).sort())
+  assert.match((await ask(b, '/readyz?verbose')).text, /\[\+\]poststarthook\/mixed-version-proxy-handler ok/)
+})
+
+testWith('etcd', 'when a server ends, no request is passed on to it', patient, async (_, program) => {
+  const { a, b } = await pairOn(program)
+  await isPassing(b, true)
+  await a.close()
+  await isPassing(b, false)
+  const { names } = await groupsAt(b, AGGREGATED)
+  assert.ok(!names.includes('batch'))
+})
