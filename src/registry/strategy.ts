@@ -102,14 +102,14 @@ export function* validateUpdate(
   refuse(resource, object, errors)
 }
 
-/** The warnings about an object, each once. */
+/** The warnings about an object, each once. A write through a path of its own is not warned about the rest of the object. */
 export function warningsOf(
   { resource: { def }, update }: Target,
   object: AnyObject,
   old: AnyObject | undefined,
   ctx: RequestContext,
 ): readonly string[] {
-  const found = old && update?.warn ? update.warn(object, old, ctx) : def.warn?.(object, old, ctx)
+  const found = old && update ? update.warn?.(object, old, ctx) : def.warn?.(object, old, ctx)
   if (!found) return NO_WARNINGS
   const warnings = new Set<string>()
   for (const warning of found) {

@@ -53,7 +53,7 @@ export interface UpdateSubresource<O> {
   /** Replaces the kind's own rules for writes through this path. */
   readonly validate?: Rule<O>
   readonly validateUpdate?: UpdateRule<O>
-  /** Replaces the kind's own warnings for writes through this path. */
+  /** The warnings of writes through this path, which have none of the kind's own. */
   readonly warn?: (o: O, old: O, ctx: RequestContext) => Iterable<string>
   readonly verbs?: readonly Verb[]
 }

@@ -122,6 +122,7 @@ export const ValidatingAdmissionPolicy = defineKind({
         yield* validateConditions(conditions, at.conditions)
       },
       *validateUpdate() {},
+      warn: ({ metadata }, _old, ctx) => warnAboutStatic(metadata.name, ctx),
     },
   },
 

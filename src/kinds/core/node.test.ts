@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { cells, check, checkSubresource, created, updated, warnings, withDefaults } from '../../../test/kits/kinds/kinds.ts'
+import { openBench } from '../../../test/kits/registry.ts'
 import { Node } from './node.ts'
 
 test('what pods may have is everything unless the node says otherwise', () => {
@@ -123,4 +124,16 @@ test('the table shows status, roles and system information', () => {
     '<unknown>',
   ])
   assert.equal(cells(Node, {})['Status'], 'Unknown')
+})
+
+test('a change of the status does not repeat the warnings about the spec', async t => {
+  const { send, close } = await openBench([Node])
+  t.after(close)
+  const made = await send('POST nodes', { metadata: { name: 'a' }, spec: { externalID: 'x' } })
+  const deprecated = ['spec.externalID: this field is deprecated, and is unused by Kubernetes']
+  assert.deepEqual(made.warnings, deprecated)
+  const conditions = [{ type: 'Ready', status: 'True' }]
+  assert.deepEqual((await send('PUT nodes/a/status', { ...made.body, status: { conditions } })).warnings, [])
+  const changed = { ...made.body, metadata: { name: 'a', labels: { a: 'b' } } }
+  assert.deepEqual((await send('PUT nodes/a', changed)).warnings, deprecated)
 })
