@@ -66,6 +66,12 @@ test('other fields make of a number what it is there', () => {
   assert.deepEqual(conform(Thing, parseJson('{"unheard":1e400}', { numbers: 'written' }).value).problems, ['unknown field "unheard"'])
 })
 
+test('a list in a map is written as it was sent, empty or null', () => {
+  const Held = message('Held', { lists: [1, mapOf(atomic(string)), ''] })
+  const lists = { a: [], b: null, c: [''], d: ['x'] }
+  assert.deepEqual(conform(Held, { lists }).value, { lists })
+})
+
 test('what was merged as values is refused in the words of a conversion', () => {
   const told = (value: unknown) => {
     try {

@@ -131,10 +131,11 @@ function makeReader(type: AnyType): Reader {
   }
 }
 
-/** Elements of lists and maps are always written: null and zero become the zero value. */
+/** Elements of lists and maps are always written: null and zero become the zero value, and an empty list stays one. */
 function elementReader(type: AnyType): Reader {
   const read = readerOf(type)
   const { shape } = type
+  if (shape.kind === 'list') return (value, walk) => (Array.isArray(value) && value.length === 0 ? [] : (read(value, walk) ?? null))
   return (value, walk) => read(value, walk) ?? (shape.kind === 'message' ? read({}, walk) : zeroOf(type))
 }
 

@@ -55,7 +55,7 @@ export const SubjectAccessReviewSpec = message('SubjectAccessReviewSpec', {
   ...accessFields,
   user: [3, string, 'The user to check; without groups, one that is a member of none.'],
   groups: [4, atomic(string), 'The groups of the user.'],
-  extra: [5, mapOf(atomic(string).optional()), 'Further properties of the user from authentication.'],
+  extra: [5, mapOf(atomic(string)), 'Further properties of the user from authentication.'],
   uid: [6, string, 'The uid of the user.'],
 })
 export const SubjectAccessReviewStatus = message('SubjectAccessReviewStatus', {
@@ -97,7 +97,8 @@ export const subjectOf = ({ user: name = '', uid, groups = [], extra }: Spec): U
   name,
   ...(uid && { uid }),
   groups,
-  ...(extra && { extra }),
+  // A client may send null for a list.
+  ...(extra && { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, values ?? []])) }),
 })
 
 /** Runs the authorizer and returns its decision as a status. */

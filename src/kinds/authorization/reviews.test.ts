@@ -36,7 +36,7 @@ test('a SubjectAccessReview is answered with the decision and its reason', async
     user: 'jane',
     uid: 'u',
     groups: ['devs'],
-    extra: { k: ['v'] },
+    extra: { k: ['v'], empty: [], none: null },
     resourceAttributes: { ...get, subresource: 'log', name: 'p', group: 'g' },
   }
   const { code, body } = await send('POST subjectaccessreviews', { spec, status: { allowed: false, denied: true } })
@@ -45,7 +45,7 @@ test('a SubjectAccessReview is answered with the decision and its reason', async
   assert.deepEqual(body.spec, spec)
   assert.deepEqual(Object.keys(body.metadata), ['managedFields'])
   const resource = { group: 'g', version: '*', plural: 'pods', subresource: 'log', namespace: 'ns', name: 'p' }
-  const user = { name: 'jane', uid: 'u', groups: ['devs'], extra: { k: ['v'] } }
+  const user = { name: 'jane', uid: 'u', groups: ['devs'], extra: { k: ['v'], empty: [], none: [] } }
   assert.deepEqual(asked, [[user, { verb: 'get', path: '', resource }]])
 })
 
