@@ -12,15 +12,14 @@ export type { Validity } from './write-certificate.ts'
 
 /** A new, self-signed certificate authority. */
 export function issueAuthority(commonName: string, validity: Validity): KeyPair {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const keyId = keyIdOf(publicKey)
+  const { publicKeyInfo, privateKey } = newKeys()
   const extensions = [
     extension(EXTENSION.basicConstraints, der.sequence(der.boolean(true)), { critical: true }),
     extension(EXTENSION.keyUsage, keyUsage('digitalSignature', 'keyEncipherment', 'certSign'), { critical: true }),
-    extension(EXTENSION.subjectKeyId, der.octets(keyId)),
+    extension(EXTENSION.subjectKeyId, der.octets(keyIdOf(publicKeyInfo))),
   ]
   const subject = name({ commonName })
-  const cert = writeCertificate({ subject, issuer: subject, publicKeyInfo: infoOf(publicKey), validity, extensions }, privateKey)
+  const cert = writeCertificate({ subject, issuer: subject, publicKeyInfo, validity, extensions }, privateKey)
   return { cert, key: pemOf(privateKey) }
 }
 
@@ -39,20 +38,36 @@ export function issueClient(authority: KeyPair, subject: Subject, validity: Vali
 }
 
 function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, purpose: readonly Buffer[]): KeyPair {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const issuer = new X509Certificate(authority.cert)
+  const { publicKeyInfo, privateKey } = newKeys()
+  const issuer = issuerOf(authority)
   const extensions = [
     extension(EXTENSION.basicConstraints, der.sequence(), { critical: true }),
     extension(EXTENSION.keyUsage, keyUsage('digitalSignature'), { critical: true }),
-    extension(EXTENSION.subjectKeyId, der.octets(keyIdOf(publicKey))),
-    authorityKeyId(keyIdOf(issuer.publicKey)),
+    extension(EXTENSION.subjectKeyId, der.octets(keyIdOf(publicKeyInfo))),
+    authorityKeyId(issuer.keyId),
     ...purpose,
   ]
-  const cert = writeCertificate(
-    { subject: name(subject), issuer: subjectOf(issuer), publicKeyInfo: infoOf(publicKey), validity, extensions },
-    createPrivateKey(authority.key),
-  )
+  const cert = writeCertificate({ subject: name(subject), issuer: issuer.name, publicKeyInfo, validity, extensions }, issuer.key)
   return { cert, key: pemOf(privateKey) }
+}
+
+type Issuer = { readonly name: Buffer; readonly key: KeyObject; readonly keyId: Buffer }
+
+/** Authorities that were read before: a server issues several certificates at its start, and to read a key takes longer than to make one. */
+const issuers = new WeakMap<KeyPair, Issuer>()
+
+function issuerOf(authority: KeyPair): Issuer {
+  const known = issuers.get(authority)
+  if (known !== undefined) return known
+  const cert = new X509Certificate(authority.cert)
+  const issuer = { name: subjectOf(cert), key: createPrivateKey(authority.key), keyId: keyIdOf(infoOf(cert.publicKey)) }
+  issuers.set(authority, issuer)
+  return issuer
+}
+
+function newKeys(): { readonly publicKeyInfo: Buffer; readonly privateKey: KeyObject } {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  return { publicKeyInfo: infoOf(publicKey), privateKey }
 }
 
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
@@ -77,6 +92,6 @@ function generalName(text: string): Buffer {
 const unmapped = ({ bits, mapped }: IPAddress) => (mapped ? (0xffffn << 32n) | bits : bits)
 
 const infoOf = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' })
-const keyIdOf = (key: KeyObject) => createHash('sha1').update(infoOf(key)).digest()
+const keyIdOf = (publicKeyInfo: Buffer) => createHash('sha1').update(publicKeyInfo).digest()
 
 const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()
