@@ -6,8 +6,11 @@ import { parseArgs } from 'node:util'
 import { programsNamed } from '../programs.ts'
 import { robustness } from './robustness.ts'
 
+const USAGE = 'usage: npm run robustness -- --minutes N [--seed S] [--processes | --store etcd] [--cli FILE]\n'
+
 const { values } = parseArgs({
   options: {
+    help: { type: 'boolean', short: 'h', default: false },
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string' },
     cli: { type: 'string' },
@@ -15,11 +18,15 @@ const { values } = parseArgs({
     processes: { type: 'boolean', default: false },
   },
 })
+if (values.help) {
+  process.stdout.write(USAGE)
+  process.exit(0)
+}
 const minutes = Number(values.minutes)
 const seed = values.seed === undefined ? Date.now() % 2 ** 32 : Number(values.seed)
 const [etcd] = values.store === 'etcd' ? programsNamed('etcd') : []
 if (!(minutes > 0) || !Number.isSafeInteger(seed) || (values.store !== 'embedded' && etcd === undefined)) {
-  process.stderr.write('usage: npm run robustness -- --minutes N [--seed S] [--processes | --store etcd] [--cli FILE]\n')
+  process.stderr.write(USAGE)
   process.exit(2)
 }
 const undo: (() => unknown)[] = []
