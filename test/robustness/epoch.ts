@@ -43,6 +43,7 @@ export async function runEpoch(
     isShared: subject.isShared,
     mayFail: subject.mayFail ?? false,
     habits,
+    since: base?.revision ?? 0,
     writes: 0,
     acts,
     failures: [],

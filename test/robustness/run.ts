@@ -48,7 +48,9 @@ export type Run = {
   readonly mayFail: boolean
   /** How many clients there are, and what they do. */
   readonly habits: Habits
-  /** The number of values that were written. */
+  /** The revision at which the epoch begins. It is a part of every value, as objects of an epoch before may still be there. */
+  readonly since: Revision
+  /** The number of values that were written in this epoch. */
   writes: number
   readonly acts: Act[]
   /** Responses that no state of the server explains. */

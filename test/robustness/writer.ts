@@ -39,7 +39,7 @@ function choosePut(run: Run, { random }: Client, key: Key): PutChoice {
 /** Makes one write and records it; false when no response came. */
 export async function put(run: Run, client: Client, { heavy, ...choice }: PutChoice): Promise<boolean> {
   const { verb, key, labels, expects } = choice
-  const value = valueWith(`w${++run.writes}`, heavy ? client.random.below(run.habits.heavyBytes) : client.random.below(20))
+  const value = valueWith(`w${run.since}.${++run.writes}`, heavy ? client.random.below(run.habits.heavyBytes) : client.random.below(20))
   const start = now()
   const answer = await client.connection.call(putRequest(client, { ...choice, value })).catch(() => undefined)
   const outcome = outcomeOf(run, answer, `${verb} ${key}`, json => ({ is: 'done', object: seen(partsOf(key).resource, json) }) as const)
