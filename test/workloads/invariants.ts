@@ -7,8 +7,9 @@ const controllerOf = (object: any): any => object.metadata.ownerReferences?.find
 const isActive = ({ metadata, status }: any): boolean => !metadata.deletionTimestamp && !['Succeeded', 'Failed'].includes(status?.phase)
 const isReady = ({ status }: any): boolean => status?.conditions?.some((c: any) => c.type === 'Ready' && c.status === 'True') ?? false
 
-/** A controller's decision may be based on the state of some revisions before. */
+/** A controller's decision may be based on the state of some revisions before: so many of an object, so many of all. */
 const RECENT = 3
+const MOMENT = 50
 type Recent = Map<string, number[]>
 const note = (recent: Recent, key: string, value: number) => recent.set(key, [...(recent.get(key) ?? []), value].slice(-RECENT))
 const mostOf = (recent: Recent, key: string) => Math.max(...(recent.get(key) ?? [0]))
@@ -28,7 +29,8 @@ export function brokenIn(steps: readonly Step[]): string[] {
   const needs: Recent = new Map()
   /** The reported number of available pods of a ReplicaSet. */
   const available: Recent = new Map()
-  const readyAt = new Map<string, number>()
+  /** The revision at which a pod that was ready became unready, or was deleted. */
+  const readyUntil = new Map<string, number>()
   const podsOf = (uid: string) => [...of('pods').values()].filter(pod => controllerOf(pod)?.uid === uid)
 
   for (const { revision, resource, type, object } of steps) {
@@ -36,6 +38,7 @@ export function brokenIn(steps: readonly Step[]): string[] {
     const objects = of(resource)
     const before = objects.get(keyOf(object))
     const { uid } = object.metadata
+    if (resource === 'pods' && before && isReady(before)) readyUntil.set(keyOf(object), revision)
     if (type === 'deleted') {
       objects.delete(keyOf(object))
       continue
@@ -87,7 +90,8 @@ export function brokenIn(steps: readonly Step[]): string[] {
             const name = `${object.metadata.namespace}/${owner.name}-${lower}`
             const pod = of('pods').get(name)
             // A pod that was ready a moment ago may have been so when the controller read it.
-            if (!pod || (!isReady(pod) && revision - (readyAt.get(name) ?? 0) > 50)) fail(`was made before ${name} was ready`)
+            const wasReady = revision - (readyUntil.get(name) ?? Number.NEGATIVE_INFINITY) <= MOMENT
+            if (!(pod && isReady(pod)) && !wasReady) fail(`was made before ${name} was ready`)
           }
       }
       if (owner?.kind === 'DaemonSet') {
@@ -104,7 +108,6 @@ export function brokenIn(steps: readonly Step[]): string[] {
           fail(`is a second one of index ${index}`)
     }
     if (resource === 'pods') {
-      if (isReady(object)) readyAt.set(keyOf(object), revision)
       const [was, is] = [before?.status?.phase, object.status?.phase]
       if (before?.metadata.uid === uid && ['Succeeded', 'Failed'].includes(was) && was !== is) fail(`was ${was} and is ${is}`)
     }
