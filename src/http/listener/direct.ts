@@ -12,11 +12,14 @@ import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { Peer, Request, Response } from '../message.ts'
 import { abandon, pump } from '../streams.ts'
 import { DirectOutlet, framingLine, framingOf, headOf, lengthLine, writeAtOnce } from './direct-response.ts'
+import { type IterationEnd, isSmall } from './iteration-end.ts'
 import { WholeReader, type WholeRequest } from './whole-request.ts'
 
 export type DirectOptions = {
   readonly peer: Peer
   readonly serve: (request: Request) => MaybePromise<Response>
+  /** Sends small responses. */
+  readonly iterationEnd: IterationEnd
   /** Whether clients are asked to use another connection for their next request. */
   readonly draining: () => boolean
   /** A request has started, and its response has been written or its client has disconnected. */
@@ -88,13 +91,14 @@ class DirectConnection {
   }
 
   #answer(whole: WholeRequest): void {
-    const { peer, serve, opened } = this.#options
+    const { peer, serve, iterationEnd, opened } = this.#options
     const request = new DirectRequest(whole, peer)
     this.#request = request
     opened()
     try {
       const answer = serve(request)
       if (answer instanceof Promise) answer.then(this.#sendLater, this.#failed)
+      else if (isSmall(answer)) iterationEnd.add(() => this.#sendLater(answer))
       else this.#send(answer)
     } catch (error) {
       this.#failed(error)

@@ -7,6 +7,7 @@ import type { UnsentResponses } from '../flow-control/unsent-responses.ts'
 import { type Outlet, type Peer, type Request, type RequestHeaders, type Response, textResponse } from '../message.ts'
 import { abandon, collect, pump } from '../streams.ts'
 import { authorityProblem } from './host.ts'
+import { isSmall } from './iteration-end.ts'
 
 type Serve = (request: Request) => MaybePromise<Response>
 /** The connection of a stream, and its headers as they were sent. */
@@ -64,7 +65,11 @@ const EMPTY = Promise.resolve(new Uint8Array(0))
 export function answerHttp2(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  connection: Connection & { readonly serve: Serve },
+  connection: Connection & {
+    readonly serve: Serve
+    /** Sends a small response at the end of the iteration. */
+    readonly atEnd: (send: () => MaybePromise<void>) => void
+  },
 ): MaybePromise<void> {
   const problem = authorityProblem(headers)
   if (problem !== undefined) {
@@ -78,12 +83,21 @@ export function answerHttp2(
   stream.once('close', () => {
     if (!stream.writableEnded) request.signal.abort(new Error('the client went away'))
   })
-  return whenDone(connection.serve(request), answer => {
-    request.passed()
-    if (stream.destroyed || stream.closed) return abandon(answer)
-    // Further input is not read: the stream is reset rather than left to fill its window.
-    return whenDone(send(answer, stream, request.method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
-  })
+  const answered = connection.serve(request)
+  if (answered instanceof Promise)
+    return answered.then(answer => {
+      request.passed()
+      return reply(answer, stream, request)
+    })
+  request.passed()
+  if (!isSmall(answered)) return reply(answered, stream, request)
+  connection.atEnd(() => reply(answered, stream, request))
+}
+
+function reply(answer: Response, stream: ServerHttp2Stream, { method }: Request): MaybePromise<void> {
+  if (stream.destroyed || stream.closed) return abandon(answer)
+  // Further input is not read: the stream is reset rather than left to fill its window.
+  return whenDone(send(answer, stream, method === 'HEAD'), () => (answer.close ? finish(stream) : undefined))
 }
 
 function destroyItself(this: ServerHttp2Stream): void {

@@ -23,6 +23,7 @@ import { answerDirectly } from './direct.ts'
 import { Handshakes } from './handshakes.ts'
 import { hostProblem } from './host.ts'
 import { answerHttp1 } from './http1.ts'
+import { IterationEnd } from './iteration-end.ts'
 import { type NamedCertificate, NamedContexts } from './named-certificates.ts'
 import { ClientPools, peerOf } from './peer.ts'
 import { answerUpgrade } from './websocket.ts'
@@ -88,6 +89,7 @@ export class Listener implements AsyncDisposable {
   readonly #serve: ListenOptions['serve']
   readonly #sockets = new Set<TLSSocket>()
   readonly #handshakes = new Handshakes()
+  readonly #iterationEnd = new IterationEnd()
   readonly #http1Connections = new Map<object, Http1Connection>()
   readonly #sessions = new Map<ServerHttp2Session, Peer>()
   readonly #log: Log
@@ -304,6 +306,7 @@ export class Listener implements AsyncDisposable {
     answerDirectly(socket, {
       peer,
       serve: this.#serve,
+      iterationEnd: this.#iterationEnd,
       draining: () => this.#isLeft(connection),
       opened: () => connection.active++,
       closed: () => this.#closed(connection),
@@ -409,9 +412,11 @@ export class Listener implements AsyncDisposable {
         open++
         stream.once('close', () => open--)
         stream.on('error', ignore)
+        const atEnd = (send: () => MaybePromise<void>) => this.#iterationEnd.add(() => this.#attempt(stream, send))
         pendingStreams.add({
           isGone: () => stream.destroyed || stream.closed,
-          begin: passed => this.#attempt(stream, () => answerHttp2(stream, headers, { peer, unsentResponses, headerLines, passed, serve })),
+          begin: passed =>
+            this.#attempt(stream, () => answerHttp2(stream, headers, { peer, unsentResponses, headerLines, passed, serve, atEnd })),
         })
       })
     })
