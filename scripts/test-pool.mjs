@@ -14,7 +14,7 @@ const MAX_STRAYS = 3
 /** Output of a file that is kept for the case that it fails. */
 const MAX_OUTPUT = 20_000
 /** A further file begins when so much of one processor had nothing to do for so long. */
-const IDLE_SHARE = 0.4
+const IDLE_SHARE = 0.25
 const IDLE_MS = 1_000
 
 /**
