@@ -53,6 +53,8 @@ export async function runFiles(files, { bundle, processes, more = 0, checks, isA
       const tests = { passed: 0, failed: 0, skipped: 0 }
       let output = ''
       let strays = 0
+      /** Tests during which an error was not caught. */
+      const strayed = new Set()
       let silence
       const listen = () => {
         clearTimeout(silence)
@@ -81,7 +83,11 @@ export async function runFiles(files, { bundle, processes, more = 0, checks, isA
       const onMessage = message => {
         listen()
         if (message.type === 'end') return end()
-        if (message.type === 'stray') return strays++ < MAX_STRAYS && fail('', `an error that no test has caught: ${message.reason}`)
+        if (message.type === 'stray') {
+          strayed.add(message.name)
+          return strays++ < MAX_STRAYS && fail(message.name, `an error that no test has caught: ${message.reason}`)
+        }
+        if (message.type === 'passed' && strayed.has(message.name)) return
         if (message.type === 'failed') return fail(message.name, message.reason)
         if (message.type in tests) tests[message.type]++
         report({ ...message, file })
