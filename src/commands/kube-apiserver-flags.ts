@@ -22,7 +22,7 @@ export const WITHOUT_MEANING = namesIn(`
   etcd-servers-overrides external-hostname goaway-chance http2-max-streams-per-connection kubelet-timeout
   kubernetes-service-node-port lease-reuse-duration-seconds livez-grace-period log-flush-frequency log-text-info-buffer-size
   log-text-split-stream max-connection-bytes-per-sec min-request-timeout
-  peer-advertise-ip peer-advertise-port peer-ca-file permit-address-sharing permit-port-sharing
+  permit-address-sharing permit-port-sharing
   service-account-lookup
   show-hidden-metrics-for-version shutdown-send-retry-after shutdown-watch-termination-grace-period
   storage-backend storage-initialization-timeout storage-media-type tls-curve-preferences vmodule watch-cache
