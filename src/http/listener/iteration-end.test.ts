@@ -41,6 +41,29 @@ test('many responses do not wait for further requests', async () => {
   assert.equal(done, 40)
 })
 
+test('jobs that come alone are mostly done at once, until some come together', async () => {
+  const end = new IterationEnd()
+  let atOnce = 0
+  for (let i = 0; i < 100; i++) {
+    let isDone = false
+    end.add(() => void (isDone = true))
+    if (isDone) atOnce++
+    await iteration()
+    assert.ok(isDone)
+  }
+  assert.ok(atOnce > 75 && atOnce < 92, String(atOnce))
+  // One of them waits sooner or later, and the next with it.
+  let waited = 0
+  for (let i = 0; i < 20; i++) {
+    let done = 0
+    for (let job = 0; job < 3; job++) end.add(() => void done++)
+    if (done === 0) waited++
+    await iteration()
+    assert.equal(done, 3)
+  }
+  assert.ok(waited >= 14, String(waited))
+})
+
 /** A server of plain connections that notes its steps. */
 function direct(responseOf: (request: Request) => Response) {
   const done: string[] = []
