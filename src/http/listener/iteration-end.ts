@@ -14,10 +14,10 @@ import type { Response } from '../message.ts'
 /** Larger responses would only take up memory: sending them costs more than handling them. */
 const MAX_BYTES = 16 * 1024
 /** So many responses do not wait for further requests to be handled. */
-const MOST = 32
+const MAX_WAITING = 32
 /** After so many iterations with one response each, so many are sent at once until one waits again. */
 const ALONE = 8
-const AT_ONCE = 15
+const MAX_AT_ONCE = 15
 
 export class IterationEnd {
   readonly #jobs: (() => void)[] = []
@@ -32,13 +32,13 @@ export class IterationEnd {
    * most are done at once.
    */
   add(job: () => void): void {
-    if (this.#alone >= ALONE && this.#jobs.length === 0 && this.#atOnce < AT_ONCE) {
+    if (this.#alone >= ALONE && this.#jobs.length === 0 && this.#atOnce < MAX_AT_ONCE) {
       this.#atOnce++
       return job()
     }
     this.#atOnce = 0
     this.#jobs.push(job)
-    if (this.#jobs.length >= MOST && !this.#isRunning) this.#run()
+    if (this.#jobs.length >= MAX_WAITING && !this.#isRunning) this.#run()
     else this.#schedule()
   }
 
