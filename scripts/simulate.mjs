@@ -19,10 +19,11 @@ process.exit(process.argv.includes('--mutants') ? await runMutants() : await run
 
 async function runSimulator() {
   const file = await bundleOf({ entry: './test/simulation/main.ts', outfile: `${FOLDER}/simulate.cjs` })
-  const { args, jobs } = jobsOf(process.argv.slice(2))
+  const { args: given, flags } = flagsOf(process.argv.slice(2))
+  const { args, jobs } = jobsOf(given)
   const begin = performance.now()
   const parts = Array.from({ length: jobs }, (_, i) => (jobs === 1 ? [] : ['--part', `${i + 1}/${jobs}`]))
-  const ended = await Promise.all(parts.map(part => run(file, [...args, ...part], 'inherit')))
+  const ended = await Promise.all(parts.map(part => run(file, [...args, ...part], { output: 'inherit', flags })))
   const all = ended.map(({ sent }) => sent ?? [])
   // The fixed seeds, and then the new ones.
   for (const i of [0, 1]) {
@@ -32,10 +33,16 @@ async function runSimulator() {
   return ended.every(({ status }) => status === 0) ? 0 : 1
 }
 
+/** Flags of V8, as in `--v8 --no-opt`, are for the processes that run seeds. */
+function flagsOf(args) {
+  const at = args.indexOf('--v8')
+  return at < 0 ? { args, flags: [] } : { args: args.filter((_, i) => i !== at && i !== at + 1), flags: [args[at + 1]] }
+}
+
 /** One seed needs one process; many are shared by as many as there are processors. */
 function jobsOf(args) {
   const at = args.indexOf('--jobs')
-  const isOne = ['--seed', '--speed', '--processes', '--fail-nth', '--help', '-h'].some(name => args.includes(name))
+  const isOne = ['--seed', '--speed', '--processes', '--bare', '--fail-nth', '--help', '-h'].some(name => args.includes(name))
   if (at < 0) return { args, jobs: isOne ? 1 : Math.min(availableParallelism(), MAX_JOBS) }
   return { args: args.filter((_, i) => i !== at && i !== at + 1), jobs: Math.max(1, Number(args[at + 1])) }
 }
@@ -73,7 +80,7 @@ async function tryMutant(mutant, { number, most }) {
   const chores = (mutant.chores ?? []).flatMap(name => ['--chore', name])
   const kind = mutant.processes ? ['--processes'] : ['--ms', String(mutant.ms ?? MUTANT_MS), ...chores]
   const args = ['--until-failed', '--seeds', String(most), ...kind]
-  const { status, stdout, stderr } = await run(file, args, 'pipe')
+  const { status, stdout, stderr } = await run(file, args, { output: 'pipe' })
   if (status !== 0 && status !== 1) throw new Error(`${mutant.name}: ${stderr}`)
   const [seeds, ...how] = stdout.trim().split('\n')
   const isFound = status === 1 && how.length > 0
@@ -105,9 +112,9 @@ function changed({ name, file, find, replace }) {
 }
 
 /** Runs a bundle to its end: its status, its output where that is read, and what it has sent. */
-function run(file, args, output) {
+function run(file, args, { output, flags = [] }) {
   return new Promise(done => {
-    const child = spawn(process.execPath, ['--enable-source-maps', file, ...args], { stdio: ['ignore', output, output, 'ipc'] })
+    const child = spawn(process.execPath, ['--enable-source-maps', ...flags, file, ...args], { stdio: ['ignore', output, output, 'ipc'] })
     let [stdout, stderr, sent] = ['', '', undefined]
     child.stdout?.on('data', data => (stdout += data))
     child.stderr?.on('data', data => (stderr += data))

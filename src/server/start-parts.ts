@@ -13,6 +13,7 @@ import type { Validator } from '../registry/validation-job.ts'
 import type { Kind } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import type { User } from '../schema/user.ts'
+import type { Machine as StoreMachine } from '../storage/processes/machine.ts'
 import type { Store } from '../storage/store.ts'
 import type { OwnCertificates } from './credentials/own-certificates.ts'
 import type { DestinationsParts } from './destinations.ts'
@@ -83,13 +84,15 @@ export type WorkspaceParts = {
 /** The resources of a server, in the order of the catalog. */
 export type ServerResources = { readonly served: readonly Resource[]; readonly unserved: readonly Resource[] }
 
-/** The substitute of a machine: a port without sockets, and a log. Work of threads is done in place. */
+/** The substitute of a machine: a port without sockets, no files, and a log. Work of threads is done in place. */
 export type Machine = {
   readonly listen: (options: ListenOptions) => Promise<Port>
   readonly log: Log
   /** Certificates and keys from former lives of the server; those that it issues are added. */
   readonly keys: Map<string, KeyPair>
   readonly resources?: WorkspaceParts['resources']
+  /** Where the embedded store of a server with siblings is. */
+  readonly store?: StoreMachine
 }
 
 /** The worker threads for bodies and objects that take long. */

@@ -124,13 +124,15 @@ async function networkOf(context: ServerContext, options: { readonly repairs: bo
 /** Opens the store with its caches, and the keys and certificates of the server. */
 async function openStorage(configured: Configured) {
   const { config, assembly, clock, now, gate, log, warn, files, egress } = configured
-  const { store: given, kmsTimes, memory = availableMemory(), siblings, onClose } = assembly
+  const { store: given, machine, kmsTimes, memory = availableMemory(), siblings, onClose } = assembly
   const catalog = new Catalog(configured.resources.served, configured.resources.unserved)
-  if (config.store === 'embedded' && !given) prepareDataFolder(config.dataDir, warn)
+  const directory = config.store === 'memory' || machine ? undefined : config.dataDir
+  if (config.store === 'embedded' && directory !== undefined && !given) prepareDataFolder(directory, warn)
   const { onCompaction } = assembly.workspace ?? {}
   const data = await openData(config, {
     given,
     siblings,
+    machine: machine?.store,
     files,
     egress,
     catalog,
@@ -144,12 +146,11 @@ async function openStorage(configured: Configured) {
   })
   const { store, caches } = data
   const hasReplicas = Boolean(store.isShared) && (config.store !== 'embedded' || !siblings)
-  const directory = config.store === 'memory' ? undefined : config.dataDir
   const names = certificateNames(config)
   const certificates =
     assembly.workspace?.certificates ??
-    (await OwnCertificates.open({ directory, store, hasReplicas, siblings, names }, now(), assembly.machine?.keys))
-  return { ...configured, catalog, data, store, hasReplicas, siblings, caches, certificates }
+    (await OwnCertificates.open({ directory, store, hasReplicas, siblings, names }, now(), machine?.keys))
+  return { ...configured, catalog, data, directory, store, hasReplicas, siblings, caches, certificates }
 }
 type Stored = Awaited<ReturnType<typeof openStorage>>
 
@@ -235,9 +236,10 @@ type Listening = { readonly address: string; readonly port: number }
 
 /** Opens authentication and authorization. */
 async function openAccess(core: Core) {
-  const { config, context, files, certificates, reader, clock, gate, log, signal } = core
+  const { config, context, directory, files, certificates, reader, clock, gate, log, signal } = core
   const metrics = new AccessMetrics()
   const authentication = await openAuthentication(config, {
+    directory,
     files,
     sharedKeys: certificates.sharedKeys,
     reader,

@@ -21,6 +21,8 @@ import {
   type Swap,
 } from '../../src/storage/store.ts'
 import type { Random } from '../robustness/random.ts'
+import type { Footing, Ground, MadeWrite } from './ground.ts'
+import type { SimulatedServer } from './server.ts'
 import { Process, type World } from './world.ts'
 
 /** The faults of the way between a server and the store, and of the store itself, at this moment. */
@@ -65,10 +67,7 @@ const MAX_SYNC_MS = 3
 const MAX_TRIP_MS = 1
 const HELD_UP_MS = 20
 
-/** A write that the store has made, and the server that asked for it. */
-export type MadeWrite = { readonly server: Process; readonly key: string; readonly change: Change; readonly revision: Revision }
-
-export class Database {
+export class Database implements Ground {
   readonly process = new Process('store')
   readonly world: World
   readonly random: Random
@@ -96,6 +95,15 @@ export class Database {
   /** Makes writes of another store, which were made in that order. */
   async restore(writes: Iterable<readonly [key: string, change: Change]>): Promise<void> {
     for (const [key, change] of writes) await this.inner.swap(key, change)
+  }
+
+  async stored(prefix: string): Promise<readonly string[]> {
+    return (await this.inner.list(prefix)).entries.map(({ key }) => key)
+  }
+
+  begin(life: Process, { server }: { readonly server: SimulatedServer }): Footing {
+    const view = this.view(life, server.storeFaults)
+    return { view, options: { store: 'memory' }, parts: async () => ({ store: view }), crash: () => view.crash() }
   }
 
   /** The store as a server sees it. */

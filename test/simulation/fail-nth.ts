@@ -158,7 +158,7 @@ export async function failEveryNth(
   scenario: Scenario,
   { fate, isShared }: { readonly fate: Fate; readonly isShared: boolean },
 ): Promise<NthOutcome> {
-  const image = await imageOf(OPTIONS, { isShared })
+  const image = await imageOf(OPTIONS, isShared ? 'shared' : 'disk')
   for (let n = 1; ; n++) {
     const world = new World({ seed: n })
     let hasFailed = false
@@ -174,7 +174,7 @@ export async function failEveryNth(
       return await world.in(clients, scenario.name, async () => {
         await scenario.prepare?.(connection)
         await world.sleep(LOOK_MS, 'settle')
-        server.view.failNth(n, {
+        server.view!.failNth(n, {
           fate,
           reached() {
             hasFailed = true

@@ -3,6 +3,7 @@ import type { Random } from '../robustness/random.ts'
 import type { Database } from './database.ts'
 import type { Network } from './network.ts'
 import { type Burst, isBusy } from './pace.ts'
+import type { Family } from './processes/family.ts'
 import type { SimulatedServer } from './server.ts'
 import type { World } from './world.ts'
 
@@ -32,6 +33,12 @@ export const FAULTS = [
   'wrong clock',
   'drifting clock',
   'full store',
+  'kill of the primary',
+  'kill of all processes',
+  'pause of the primary',
+  'pause of the appointed',
+  'broken links',
+  'slow file',
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 
@@ -58,7 +65,29 @@ const SHARED: ReadonlySet<FaultKind> = new Set([
 ])
 /** Faults of the disk of one server. */
 const OWN: ReadonlySet<FaultKind> = new Set(['broken disk'])
-const LONG: ReadonlySet<FaultKind> = new Set(['long pause', 'pause of a new leader'])
+/** Faults of the processes of one server. */
+const OF_FAMILIES: ReadonlySet<FaultKind> = new Set([
+  'kill of the primary',
+  'kill of all processes',
+  'pause of the primary',
+  'pause of the appointed',
+  'broken links',
+  'slow file',
+])
+/** Other faults that processes on one machine can have. */
+const ALSO_OF_FAMILIES: ReadonlySet<FaultKind> = new Set([
+  'kill',
+  'stop',
+  'pause',
+  'long pause',
+  'cut from clients',
+  'slow network',
+  'lossy network',
+  'cut streams',
+  'narrow network',
+  'busy machine',
+])
+const LONG: ReadonlySet<FaultKind> = new Set(['long pause', 'pause of a new leader', 'pause of the appointed'])
 /** Faults that matter only when they last for a while. */
 const SUSTAINED: ReadonlySet<FaultKind> = new Set(['late events', 'far store', 'cut beyond history', 'narrow network'])
 /** Longer than the lease of controllers, so that another server takes over. Such a pause may go on when the work is over. */
@@ -66,17 +95,25 @@ const LONG_MS = { least: 6_500, more: 6_000 }
 const MEAN_WAIT_MS = 1_500
 const MAX_MS = 4_000
 
+/** The disk of one server, a store that several reach over a network, or a file of several processes of one server. */
+export type StoreKind = 'disk' | 'shared' | 'processes'
+
+function isPossible(kind: FaultKind, store: StoreKind): boolean {
+  if (store === 'processes') return OF_FAMILIES.has(kind) || ALSO_OF_FAMILIES.has(kind)
+  return !OF_FAMILIES.has(kind) && !(store === 'shared' ? OWN : SHARED).has(kind)
+}
+
 /** Which kinds of faults a run has is up to chance as well: some bugs are found only where others do not get in their way. */
 export function planFaults(
   random: Random,
   {
     ms,
     servers,
-    isShared,
+    store,
     bursts,
-  }: { readonly ms: number; readonly servers: number; readonly isShared: boolean; readonly bursts: readonly Burst[] },
+  }: { readonly ms: number; readonly servers: number; readonly store: StoreKind; readonly bursts: readonly Burst[] },
 ): Fault[] {
-  const kinds = FAULTS.filter(kind => !(isShared ? OWN : SHARED).has(kind) && random.oneIn(2))
+  const kinds = FAULTS.filter(kind => isPossible(kind, store) && random.oneIn(2))
   const faults: Fault[] = []
   if (kinds.length === 0) return faults
   for (let atMs = random.below(MEAN_WAIT_MS); atMs < ms; atMs += random.below(2 * MEAN_WAIT_MS)) {
@@ -93,7 +130,9 @@ export function planFaults(
 
 export type Stage = {
   readonly world: World
-  readonly database: Database
+  /** The store, where it is one of these. */
+  readonly database?: Database | undefined
+  readonly family?: Family | undefined
   readonly network: Network
   readonly servers: readonly SimulatedServer[]
 }
@@ -106,7 +145,11 @@ const MORE_BYTES_PER_MS = 5
 export const MAX_DRIFT = 0.05
 
 /** Makes a fault happen, waits, and undoes it. */
-export async function commit(fault: Fault, { world, database, network, servers }: Stage): Promise<void> {
+export async function commit(fault: Fault, stage: Stage): Promise<void> {
+  if (OF_FAMILIES.has(fault.kind)) return await commitToFamily(fault, stage)
+  const { world, network, servers } = stage
+  // Those that are about it happen only where it is.
+  const database = stage.database!
   const server = servers[fault.server]!
   const { kind, forMs, size } = fault
   world.note(`fault: ${describeFault(fault)}`)
@@ -153,11 +196,11 @@ export async function commit(fault: Fault, { world, database, network, servers }
       return during(server.storeFaults, { failsAfter: size / 2 }, wait)
     case 'cut from the store':
       // Connections end, or wait.
-      if (size < 0.5) server.view.breakWatches()
+      if (size < 0.5) server.view!.breakWatches()
       return during(server.storeFaults, { isCut: true }, wait)
     case 'cut beyond history':
       // Events that were on their way are lost, and the store has forgotten some of them when the server can ask for them again.
-      server.view.breakWatches()
+      server.view!.breakWatches()
       return during(server.storeFaults, { isCut: true }, async () => {
         await wait()
         await database.compact(Math.floor(size * 4))
@@ -188,6 +231,39 @@ export async function commit(fault: Fault, { world, database, network, servers }
       database.fill(1 + Math.floor(size * 10))
       await wait()
       return database.fill(0)
+    default:
+      throw new Error(`${kind} is a fault of processes`)
+  }
+}
+
+async function commitToFamily(fault: Fault, { world, family, servers }: Stage): Promise<void> {
+  const { kind, forMs, size } = fault
+  const { folder } = family!
+  world.note(`fault: ${describeFault(fault)}`)
+  const wait = () => world.sleep(forMs, kind)
+  const isAppointed = kind === 'pause of the appointed'
+  const meant = (isAppointed ? family!.appointed : family!.primary) ?? servers[fault.server]!
+  switch (kind) {
+    case 'kill of the primary':
+      meant.kill()
+      await wait()
+      return await meant.start()
+    case 'kill of all processes':
+      for (const server of servers) server.kill()
+      await wait()
+      await Promise.all(servers.map(server => server.start()))
+      return
+    case 'pause of the primary':
+    case 'pause of the appointed': {
+      const { process } = meant
+      world.pause(process)
+      await wait()
+      return world.resume(process)
+    }
+    case 'broken links':
+      return family!.breakLinks(size)
+    case 'slow file':
+      return during(folder, { slowMs: size * 500 }, wait)
   }
 }
 

@@ -6,11 +6,17 @@ import type { KeyPair } from '../../src/lib/x509/issue.ts'
 import type { StartOptions } from '../../src/public.d.ts'
 import type { Change } from '../../src/storage/store.ts'
 import { Database } from './database.ts'
+import type { StoreKind } from './faults.ts'
+import type { Ground } from './ground.ts'
+import { Family } from './processes/family.ts'
+import type { Content } from './processes/folder.ts'
 import { SimulatedServer } from './server.ts'
 import { World } from './world.ts'
 
 export type Image = {
   readonly writes: readonly (readonly [key: string, change: Change])[]
+  /** The file, where the server was a process of several. */
+  readonly content?: Content
   /** Keys beside the store. */
   readonly keys: readonly (readonly [string, KeyPair])[]
 }
@@ -21,24 +27,25 @@ const UNTIL_MS = 60_000
 const IMAGES = new Map<string, Promise<Image>>()
 
 /** The image for servers with some options. It is made before the run begins, so that a run is the same whether others came before it. */
-export function imageOf(options: StartOptions, { isShared }: { readonly isShared: boolean }): Promise<Image> {
-  const key = JSON.stringify([options, isShared])
-  const known = IMAGES.get(key) ?? makeImage(options, isShared)
+export function imageOf(options: StartOptions, store: StoreKind): Promise<Image> {
+  const key = JSON.stringify([options, store])
+  const known = IMAGES.get(key) ?? makeImage(options, store)
   IMAGES.set(key, known)
   return known
 }
 
-async function makeImage(options: StartOptions, isShared: boolean): Promise<Image> {
+async function makeImage(options: StartOptions, store: StoreKind): Promise<Image> {
   const world = new World({ seed: 0, earlierMs: EARLIER_MS })
-  const database = new Database(world, { isShared })
+  const family = store === 'processes' ? new Family(world, { count: 1 }) : undefined
+  const ground: Ground = family ?? new Database(world, { isShared: store === 'shared' })
   const writes: [string, Change][] = []
-  database.onWrite.add(({ key, change }) => writes.push([key, change]))
+  if (!family) ground.onWrite.add(({ key, change }) => writes.push([key, change]))
   const leave = async () => {
-    const server = new SimulatedServer(world, database, { number: 1, options })
+    const server = new SimulatedServer(world, ground, { number: 1, options })
     await server.start()
     await server.stop(UNTIL_MS)
   }
   await world.run(leave, { untilMs: UNTIL_MS })
   if (world.failures.length > 0) throw new Error(`a server alone failed: ${world.failures[0]}`)
-  return { writes, keys: [...database.keys] }
+  return { writes, keys: [...ground.keys], ...(family && { content: family.folder.content }) }
 }

@@ -3,16 +3,18 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { simulateBare } from './bare.ts'
 import { failEveryNth, SCENARIOS } from './fail-nth.ts'
 import { describeFault } from './faults.ts'
 import { simulateProcesses } from './processes/processes.ts'
 import { shrink } from './shrink.ts'
-import { type Outcome, type Plan, planOf, STREAMS, simulateRun } from './simulate.ts'
+import { type Outcome, type Plan, planOf, STREAMS, simulateRun, type Wanted } from './simulate.ts'
 import { STORE_SCENARIOS } from './store-scenarios.ts'
 
 const DEFAULT_MS = 60_000
 const PROCESSES_MS = 2_000
 const DEFAULT_SEEDS = 100
+const BARE_SEED = 1
 const SHRINK_TRIES = 60
 const MAX_FAILED = 5
 const TRACE_LINES = 60
@@ -32,6 +34,8 @@ const USAGE = `npm run simulate -- [--seeds N] [--from N] [--seed N] [--minutes 
   --chore X    has every run do this chore, and no others; can be repeated
   --trace      prints everything that happens
   --processes  runs several processes on one embedded store, without servers (${PROCESSES_MS} ms for each seed)
+  --process-servers  has every run be one of several processes of one server
+  --bare       prints the hash of a world without servers
   --speed      measures one server with ten clients, each with a request every one or two seconds
   --fail-nth   fails the first call of the store of each of some scenarios, then the second, and so on; --scenario TEXT selects some by name
   --mutants    shows how many seeds it takes to find known bugs; --mutant TEXT selects some by name
@@ -44,7 +48,7 @@ type Options = {
   readonly ms: number
   readonly isTraced: boolean
   readonly showsHashes: boolean
-  readonly chores: readonly string[] | undefined
+  readonly wanted: Wanted
 }
 
 async function main(): Promise<void> {
@@ -62,19 +66,27 @@ async function main(): Promise<void> {
       hashes: { type: 'boolean', default: false },
       'until-failed': { type: 'boolean' },
       speed: { type: 'boolean' },
+      bare: { type: 'boolean' },
       processes: { type: 'boolean' },
+      'process-servers': { type: 'boolean' },
       'fail-nth': { type: 'boolean' },
       scenario: { type: 'string' },
       help: { type: 'boolean', short: 'h' },
     },
   })
   if (values.help) return void process.stdout.write(USAGE)
+  if (values.bare) return console.log(`seed ${BARE_SEED}: hash ${await simulateBare(BARE_SEED)}`)
   if (values.processes) {
     const seeds = values.seed?.map(Number) ?? range(Number(values.from ?? 1), Number(values.seeds ?? DEFAULT_SEEDS))
     const ms = Number(values.ms ?? PROCESSES_MS)
     return end(await runProcesses(seeds, { ms, isTraced: values.trace, showsHashes: values.hashes, isMutant: values['until-failed'] }))
   }
-  const options = { ms: Number(values.ms ?? DEFAULT_MS), isTraced: values.trace, showsHashes: values.hashes, chores: values.chore }
+  const options = {
+    ms: Number(values.ms ?? DEFAULT_MS),
+    isTraced: values.trace,
+    showsHashes: values.hashes,
+    wanted: { chores: values.chore, isOfProcesses: values['process-servers'] },
+  }
   if (values.seed !== undefined) return end(await runEach(values.seed.map(Number), options))
   if (values['fail-nth']) return end(await runScenarios(values.scenario ?? ''))
   if (values.speed) return report([await measureSpeed(options)])
@@ -101,8 +113,8 @@ async function runEach(seeds: readonly number[], options: Options): Promise<bool
 }
 
 /** Runs one seed and shows everything about it. */
-async function runSeed(seed: number, { ms, isTraced, chores }: Options): Promise<Outcome> {
-  const outcome = await simulateRun(planOf(seed, ms, chores), { isTraced: true })
+async function runSeed(seed: number, { ms, isTraced, wanted }: Options): Promise<Outcome> {
+  const outcome = await simulateRun(planOf(seed, ms, wanted), { isTraced: true })
   if (isTraced) for (const line of outcome.trace) console.log(line)
   console.log(`seed ${seed}: ${describeRun(outcome)}, hash ${outcome.digest}`)
   if (outcome.problems.length > 0) await explain(outcome)
@@ -164,9 +176,9 @@ async function runProcesses(seeds: readonly number[], { ms, isTraced, showsHashe
 }
 
 /** Shows the first seed that fails, with the problem; for mutants. */
-async function runUntilFailed(from: number, count: number, { ms, chores }: Options): Promise<boolean> {
+async function runUntilFailed(from: number, count: number, { ms, wanted }: Options): Promise<boolean> {
   for (let seed = from; seed < from + count; seed++) {
-    const { problems } = await simulateRun(planOf(seed, ms, chores))
+    const { problems } = await simulateRun(planOf(seed, ms, wanted))
     if (problems.length === 0) continue
     console.log(`${seed}\n${problems[0]!.split('\n')[0]}`)
     return true
@@ -186,11 +198,11 @@ type Seeds = {
 /** Sums over seeds; processes send theirs to `scripts/simulate.mjs`, which adds them up. */
 type Totals = { from: number; seeds: number; failed: number; requests: number; virtualMs: number; cpuSeconds: number }
 
-async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, showsHashes, chores }: Options): Promise<Totals> {
+async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, showsHashes, wanted }: Options): Promise<Totals> {
   const cpu = processorSeconds()
   const totals = { from, seeds: 0, failed: 0, requests: 0, virtualMs: 0, cpuSeconds: 0 }
   for (let at = first; at < count && totals.failed < MAX_FAILED && !isOver(); at += step) {
-    const outcome = await simulateRun(planOf(from + at, ms, chores))
+    const outcome = await simulateRun(planOf(from + at, ms, wanted))
     totals.seeds++
     totals.requests += outcome.requests
     totals.virtualMs += outcome.virtualMs
@@ -210,7 +222,7 @@ async function measureSpeed({ ms }: Options): Promise<Totals> {
     return await simulateRun({
       ...plan,
       servers: 1,
-      isShared: false,
+      store: 'disk',
       faults: [],
       bursts: [],
       chores: [],
@@ -248,7 +260,8 @@ async function explain(failed: Outcome): Promise<void> {
   const file = join(mkdtempSync(join(tmpdir(), 'keelson-simulation-')), `${seed}.txt`)
   writeFileSync(file, `${trace.join('\n')}\n`)
   console.log(`✗ seed ${seed} failed: ${describeRun(failed)}`)
-  const named = isPlanned(failed.plan) ? '' : failed.plan.chores.map(name => ` --chore ${name}`).join('')
+  const ofProcesses = failed.plan.store === 'processes' && planOf(seed, ms).store !== 'processes' ? ' --process-servers' : ''
+  const named = ofProcesses + (isPlanned(failed.plan) ? '' : failed.plan.chores.map(name => ` --chore ${name}`).join(''))
   console.log(`  repeat it with: npm run simulate -- --seed ${seed}${ms === DEFAULT_MS ? '' : ` --ms ${ms}`}${named}`)
   for (const problem of failed.problems) console.log(`  ${problem.slice(0, 2_000).replaceAll('\n', '\n  ')}`)
   const { faults } = smallest.plan
@@ -264,8 +277,10 @@ const isPlanned = ({ seed, ms, chores }: Plan): boolean => String(planOf(seed, m
 const describeRun = ({ plan, acts, completions, virtualMs }: Outcome): string =>
   [describePlan(plan), `${acts} acts`, `${completions} completions`, `${Math.round(virtualMs)} ms`].join(', ')
 
-const describePlan = ({ servers, isShared, faults }: Plan): string =>
-  `${servers === 1 ? 'one server' : `${servers} servers`} on ${isShared ? 'a shared store' : 'a disk'}, ${faults.length} faults`
+const STORES = { disk: 'servers on a disk', shared: 'servers on a shared store', processes: 'processes of one server' }
+
+const describePlan = ({ servers, store, faults }: Plan): string =>
+  `${servers === 1 ? `one ${STORES[store].replace('servers', 'server')}` : `${servers} ${STORES[store]}`}, ${faults.length} faults`
 
 const end = (isFailed: boolean): never => process.exit(isFailed ? 1 : 0)
 

@@ -355,9 +355,9 @@ class SimulatedExchange {
 
   #rest = ''
 
-  #piece(bytes: Uint8Array, taken: () => void): void {
+  #piece(bytes: Buffer, taken: () => void): void {
     const { host } = this.#parts
-    const text = Buffer.from(bytes).toString()
+    const text = bytes.toString()
     if (this.#network.isCut()) {
       // Some of it arrives: whole lines, and the beginning of another.
       const part = text.slice(0, this.#network.below(text.length))
@@ -445,8 +445,11 @@ class SimulatedExchange {
   }
 }
 
+/** A copy of bytes that were written, and whom to tell when the client has them. */
+type Piece = { readonly bytes: Buffer; readonly taken: (() => void) | undefined }
+
 type OutletParts = {
-  readonly arrive: (bytes: Uint8Array, taken: () => void) => void
+  readonly arrive: (bytes: Buffer, taken: () => void) => void
   readonly ended: () => void
   readonly destroyed: () => void
   readonly highWaterBytes: number
@@ -457,7 +460,7 @@ class SimulatedOutlet implements Outlet {
   readonly #parts: OutletParts
   readonly #listeners = { drain: [] as (() => void)[], close: [] as (() => void)[], finish: [] as (() => void)[] }
   /** Pieces that the client has not read because it is paused. */
-  #unread: { readonly bytes: Uint8Array; readonly taken: (() => void) | undefined }[] = []
+  #unread: Piece[] = []
   #isRead = true
   #isEnding = false
   #isClosed = false
@@ -475,7 +478,7 @@ class SimulatedOutlet implements Outlet {
     if (this.#isClosed || this.#isEnding) return false
     this.writableLength += bytes.byteLength
     // The buffer may be used again.
-    const piece = { bytes: Uint8Array.from(bytes), taken }
+    const piece = { bytes: Buffer.from(bytes), taken }
     if (this.#isRead) this.#send(piece)
     else this.#unread.push(piece)
     return !this.writableNeedDrain
@@ -503,7 +506,7 @@ class SimulatedOutlet implements Outlet {
     this.#finishIfRead()
   }
 
-  #send({ bytes, taken }: { readonly bytes: Uint8Array; readonly taken: (() => void) | undefined }): void {
+  #send({ bytes, taken }: Piece): void {
     this.#parts.arrive(bytes, () => {
       const wasFull = this.writableNeedDrain
       this.writableLength -= bytes.byteLength
@@ -536,6 +539,8 @@ class SimulatedRequest implements ServerRequest {
   readonly target: string
   readonly headers: ServerRequest['headers']
   readonly peer: Peer
+  /** The request in words; tokens are those of a key that is another in each process. */
+  readonly what: string
   readonly signal = new Cancellable()
   readonly #body: Uint8Array
   /** Settled when the body has arrived, where it comes later than the head. */
@@ -547,17 +552,13 @@ class SimulatedRequest implements ServerRequest {
     this.method = method
     this.target = path
     this.peer = peer
+    this.what = `${method} ${path.replace(/continue=[^&]*/, 'continue=…')}`
     this.#body = body === undefined ? new Uint8Array(0) : Buffer.from(JSON.stringify(body))
     this.headers = {
       ':authority': 'simulated:6443',
       'user-agent': 'simulation',
       ...(body !== undefined && { 'content-type': type ?? 'application/json', 'content-length': String(this.#body.byteLength) }),
     }
-  }
-
-  /** The request in words; tokens are those of a key that is another in each process. */
-  get what(): string {
-    return `${this.method} ${this.target.replace(/continue=[^&]*/, 'continue=…')}`
   }
 
   get isGone(): boolean {

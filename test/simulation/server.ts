@@ -7,14 +7,15 @@ import type { Server } from '../../src/server/running-server.ts'
 import { startServer } from '../../src/server/start.ts'
 import type { ServerResources } from '../../src/server/start-parts.ts'
 import { configOf } from '../../src/start-options.ts'
-import { type Database, NO_STORE_FAULTS, type StoreFaults, type StoreView } from './database.ts'
+import { NO_STORE_FAULTS, type StoreFaults, type StoreView } from './database.ts'
+import type { Footing, Ground } from './ground.ts'
 import type { Host } from './network.ts'
 import { Process, type World } from './world.ts'
 
 const START_AGAIN_MS = 500
 const MEMORY = 2 ** 31
 
-/** Resources never change: servers with the same options have the same ones, and those of a later run need not be made again. */
+/** Resources never change: servers with the same feature gates have the same ones, and those of a later run need not be made again. */
 const RESOURCES = new Map<string, Promise<ServerResources>>()
 
 export class SimulatedServer implements Host {
@@ -22,24 +23,29 @@ export class SimulatedServer implements Host {
   readonly exchanges: Host['exchanges'] = new Set()
   process: Process
   serve: Host['serve']
-  view!: StoreView
+  #footing: Footing | undefined
   /** The faults of its way to the store, whichever life it has. */
   readonly storeFaults: StoreFaults = { ...NO_STORE_FAULTS }
   isCutOff = false
   readonly #world: World
-  readonly #database: Database
+  readonly #ground: Ground
   readonly #options: StartOptions
-  readonly #port: number
+  readonly #number: number
   #server: Server | undefined
 
-  constructor(world: World, database: Database, { number, options }: { readonly number: number; readonly options: StartOptions }) {
+  constructor(world: World, ground: Ground, { number, options }: { readonly number: number; readonly options: StartOptions }) {
     this.name = `server ${number}`
     this.#world = world
-    this.#database = database
+    this.#ground = ground
     this.#options = options
-    this.#port = 6442 + number
+    this.#number = number
     this.process = new Process(this.name)
     this.process.isDead = true
+  }
+
+  /** The server's own view of the store, where it has one. */
+  get view(): StoreView | undefined {
+    return this.#footing?.view
   }
 
   get isUp(): boolean {
@@ -52,10 +58,11 @@ export class SimulatedServer implements Host {
     for (;;) {
       const life = new Process(this.name)
       this.process = life
-      this.view = this.#database.view(life, this.storeFaults)
+      const footing = this.#ground.begin(life, { number: this.#number, server: this })
+      this.#footing = footing
       // The life may end before it has begun.
       const started = await Promise.race([
-        this.#world.in(life, `${this.name} starts`, () => this.#startOnce()).catch(error => error),
+        this.#world.in(life, `${this.name} starts`, () => this.#startOnce(footing)).catch(error => error),
         this.#death(life),
       ])
       if (started === 'dead') return
@@ -74,7 +81,7 @@ export class SimulatedServer implements Host {
   kill(): void {
     if (this.process.isDead) return
     this.#world.kill(this.process)
-    this.view.crash()
+    this.#footing!.crash()
     this.#gone()
   }
 
@@ -103,19 +110,23 @@ export class SimulatedServer implements Host {
     return new Promise(resolve => (life.isDead ? resolve('dead') : this.#deaths.push(resolve)))
   }
 
-  #startOnce(): Promise<Server> {
-    return startServer(configOf({ ...this.#options, store: 'memory' }), {
-      store: this.view,
+  async #startOnce({ options, parts, machine }: Footing): Promise<Server> {
+    const own = await parts()
+    const server = await startServer(configOf({ ...this.#options, ...options }), {
+      ...own,
       clock: this.#clock(),
       memory: MEMORY,
       resolveName: () => Promise.reject(new Error('names are not resolved')),
       machine: {
         listen: async ({ serve }) => this.#listen(serve),
         log: this.#log(),
-        keys: this.#database.keys,
+        keys: this.#ground.keys,
         resources: make => resourcesFor(this.#options, make),
+        ...machine,
       },
     })
+    own.siblings?.ready({ url: server.url, ca: server.credentials.ca })
+    return server
   }
 
   #clock(): Clock {
@@ -125,7 +136,7 @@ export class SimulatedServer implements Host {
   #listen(serve: NonNullable<Host['serve']>): Port {
     this.serve = serve
     return {
-      address: { address: '127.0.0.1', port: this.#port, family: 'IPv4' },
+      address: { address: '127.0.0.1', port: 6442 + this.#number, family: 'IPv4' },
       handshakeErrors: 0,
       presented: [],
       unref() {},
@@ -163,8 +174,8 @@ export class SimulatedServer implements Host {
   }
 }
 
-function resourcesFor(options: StartOptions, make: () => Promise<ServerResources>): Promise<ServerResources> {
-  const key = JSON.stringify(options)
+function resourcesFor({ featureGates = '' }: StartOptions, make: () => Promise<ServerResources>): Promise<ServerResources> {
+  const key = String(featureGates)
   const known = RESOURCES.get(key) ?? make()
   RESOURCES.set(key, known)
   return known

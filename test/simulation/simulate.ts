@@ -13,10 +13,12 @@ import type { Subject } from '../robustness/subject.ts'
 import { CHORES, neededBy } from './chores/all.ts'
 import type { Stage } from './chores/chore.ts'
 import { Database } from './database.ts'
-import { commit, type Fault, type FaultKind, planFaults } from './faults.ts'
+import { commit, type Fault, type FaultKind, planFaults, type StoreKind } from './faults.ts'
+import type { Ground } from './ground.ts'
 import { type Image, imageOf } from './image.ts'
 import { HIGH_WATER_BYTES, Network, repeating, type User } from './network.ts'
 import { type Burst, CALM, isBusy, planBursts } from './pace.ts'
+import { Family } from './processes/family.ts'
 import { SimulatedServer } from './server.ts'
 import { StoreFollower } from './store-follower.ts'
 import { Process, World } from './world.ts'
@@ -26,7 +28,7 @@ export type Plan = {
   /** The time that clients work, in milliseconds. */
   readonly ms: number
   readonly servers: number
-  readonly isShared: boolean
+  readonly store: StoreKind
   readonly faults: readonly Fault[]
   /** The habits of clients in a burst. */
   readonly habits: Habits
@@ -60,6 +62,7 @@ export type Outcome = {
 }
 
 const MAX_SHOWN = 3
+const PROCESSES_CHANCE = 0x5eed
 /** The options of a server that no chore needs anything of. */
 const OPTIONS: StartOptions = {
   controllers: ['none'],
@@ -82,13 +85,17 @@ const EMPTY: Image = { writes: [], keys: [] }
 /** A run that takes this much longer than its clients work is stuck. */
 const PATIENCE_MS = 900_000
 
+/** Parts of a plan that are not up to the seed. */
+export type Wanted = { readonly chores?: readonly string[] | undefined; readonly isOfProcesses?: boolean | undefined }
+
 /** The plan of a seed; with chores of one's own choice, if they are named. */
-export function planOf(seed: number, ms: number, chores?: readonly string[]): Plan {
+export function planOf(seed: number, ms: number, wanted: Wanted = {}): Plan {
   const random = new Random(seed)
   const isShared = random.oneIn(2)
-  const servers = isShared ? 1 + random.below(3) : 1
+  const replicas = isShared ? 1 + random.below(3) : 1
+  const { store, servers } = planProcesses(seed, wanted) ?? { store: isShared ? 'shared' : 'disk', servers: replicas }
   const bursts = planBursts(random.fork(), ms)
-  const faults = planFaults(random.fork(), { ms, servers, isShared, bursts })
+  const faults = planFaults(random.fork(), { ms, servers, store, bursts })
   const habits = {
     writers: 1 + random.below(6),
     readers: random.below(4),
@@ -101,7 +108,15 @@ export function planOf(seed: number, ms: number, chores?: readonly string[]): Pl
   const repeats = random.oneIn(2)
   const gates = random.oneIn(4) ? random.pick(GATES) : ''
   const streams = random.pick(STREAMS)
-  return { seed, ms, servers, isShared, faults, habits, bursts, isNew, repeats, gates, streams, chores: chores ?? planChores(random) }
+  const chores = wanted.chores ?? planChores(random)
+  return { seed, ms, servers, store, faults, habits, bursts, isNew, repeats, gates, streams, chores }
+}
+
+/** One run in eight is of several processes of one server. Its chance is its own, so that other seeds stay as they were. */
+function planProcesses(seed: number, { isOfProcesses }: Wanted): Pick<Plan, 'store' | 'servers'> | undefined {
+  const random = new Random(seed ^ PROCESSES_CHANCE)
+  const isChosen = random.oneIn(8)
+  return (isOfProcesses ?? isChosen) ? { store: 'processes', servers: 2 + random.below(2) } : undefined
 }
 
 /** Some chores at random. Many at once would take long, and get in each other's way. */
@@ -118,7 +133,7 @@ export async function simulateRun(plan: Plan, { isTraced = false }: { readonly i
   const counts = { requests: 0 }
   const undoLimits = setLimits({ watchBacklogBytes: plan.streams.backlogBytes })
   try {
-    const image = plan.isNew ? EMPTY : await imageOf(withGates(OPTIONS, plan), plan)
+    const image = plan.isNew ? EMPTY : await imageOf(withGates(OPTIONS, plan), plan.store)
     const { history, failures } = await world.run(() => runClients(world, plan, { image, counts }), { untilMs: plan.ms + PATIENCE_MS })
     acts = history.acts.length
     // A store that forgets at any moment keeps nothing for long.
@@ -158,20 +173,23 @@ const FAILING: ReadonlySet<FaultKind> = new Set(['failing commits', 'full store'
 
 async function runClients(world: World, plan: Plan, { image, counts }: { readonly image: Image; readonly counts: { requests: number } }) {
   const clients = new Process('clients')
-  const database = new Database(world, { isShared: plan.isShared, keys: image.keys })
-  await database.restore(image.writes)
+  const { keys, content } = image
+  const family = plan.store === 'processes' ? new Family(world, { count: plan.servers, keys, content }) : undefined
+  const database = family ? undefined : new Database(world, { isShared: plan.store === 'shared', keys })
+  await database?.restore(image.writes)
+  const ground: Ground = family ?? database!
   const network = new Network(world, clients, {
     counts,
     repeatsReads: plan.repeats,
     highWaterBytes: plan.streams.highWaterBytes,
   })
   const options = withGates({ ...OPTIONS, ...neededBy(plan.chores) }, plan)
-  const servers = Array.from({ length: plan.servers }, (_, i) => new SimulatedServer(world, database, { number: i + 1, options }))
+  const servers = Array.from({ length: plan.servers }, (_, i) => new SimulatedServer(world, ground, { number: i + 1, options }))
   for (const server of servers) await server.start()
-  const follower = new StoreFollower(world, database, new Random(plan.seed))
+  const follower = database && new StoreFollower(world, database, new Random(plan.seed))
   const subject: Subject = {
     targets: [],
-    isShared: plan.isShared,
+    isShared: plan.store !== 'disk',
     mayFail: plan.faults.some(({ kind }) => FAILING.has(kind)),
     open: () => servers.map(server => () => network.connect(server)),
     // The network has no protocols.
@@ -202,9 +220,9 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
       connection: mayRepeat && plan.repeats ? repeating(connect()) : connect(),
       as: user => connect({ name: user, groups: [] }),
       random: random.fork(),
-      onWrite: listener => database.onWrite.add(listener),
-      delay: ms => database.delays.add(ms),
-      stored: async prefix => (await database.inner.list(prefix)).entries.map(({ key }) => key),
+      onWrite: listener => ground.onWrite.add(listener),
+      delay: ms => ground.delays.add(ms),
+      stored: prefix => ground.stored(prefix),
       stop: stop.signal,
       pace: () => (isCalm() ? CALM : 1),
       broken: what => world.failures.push(`${name}: ${what}`),
@@ -216,7 +234,7 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
     const working = chores.map((chore, i) => chore.work(stages[i]!))
     const happening = plan.faults.map(async fault => {
       await world.sleep(fault.atMs, 'fault')
-      await commit(fault, { world, database, network, servers })
+      await commit(fault, { world, database, family, network, servers })
     })
     await Promise.all(happening)
     for (const server of servers) await server.start()
@@ -229,7 +247,7 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
     // The checker takes objects that are there at the beginning for granted.
     await Promise.all(chores.map((chore, i) => chore.prepare(stages[i]!)))
     const epoch = await runEpoch(subject, { ms: plan.ms, habits, random: world.random.fork(), disturb })
-    await follower.end()
+    await follower?.end()
     return epoch
   })
 }

@@ -1,20 +1,22 @@
 /** Locks that server processes take one after the other, each with a text that the last holder left for the next. */
 import type { ServerProcess } from './server-process.ts'
 
-type Lock = { kept: string; holder: ServerProcess | undefined; readonly waiting: ServerProcess[] }
+/** The part of a process that is used. */
+type Holder = Pick<ServerProcess, 'send'>
+type Lock = { kept: string; holder: Holder | undefined; readonly waiting: Holder[] }
 
 export class Locks {
   readonly #locks = new Map<string, Lock>()
 
   /** The process is told when it has the lock. */
-  take(name: string, by: ServerProcess): void {
+  take(name: string, by: Holder): void {
     const lock = this.#locks.get(name) ?? { kept: '', holder: undefined, waiting: [] }
     this.#locks.set(name, lock)
     lock.waiting.push(by)
     grant(name, lock)
   }
 
-  release(name: string, by: ServerProcess, kept: string): void {
+  release(name: string, by: Holder, kept: string): void {
     const lock = this.#locks.get(name)
     if (lock?.holder !== by) return
     lock.kept = kept
@@ -23,7 +25,7 @@ export class Locks {
   }
 
   /** Releases all locks of a process that has ended. */
-  gone(process: ServerProcess): void {
+  gone(process: Holder): void {
     for (const [name, lock] of this.#locks) {
       const at = lock.waiting.indexOf(process)
       if (at >= 0) lock.waiting.splice(at, 1)

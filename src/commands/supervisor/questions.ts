@@ -1,31 +1,35 @@
 /** Questions of one server process to all others, and their answers. */
+import { startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 import { type Answer, COUNTED, type ToSupervisor } from '../../server/processes/messages.ts'
 import type { ServerProcess } from './server-process.ts'
 
 /** A process that takes longer is held up, as a server that does not answer its probes. */
 const ANSWER_MS = 2_000
 
+/** The part of a process that is used. */
+type Member = Pick<ServerProcess, 'number' | 'send'>
+
 type PendingQuestion = {
-  readonly by: ServerProcess
+  readonly by: Member
   /** The number that the asking process gave it. */
   readonly id: number
   readonly isAboutCounts: boolean
-  readonly answers: Map<ServerProcess, string | undefined>
-  readonly timer: NodeJS.Timeout
+  readonly answers: Map<Member, string | undefined>
+  readonly timer: Timer
 }
 
 export class Questions {
   readonly #asked = new Map<number, PendingQuestion>()
   #count = 0
   /** The metrics that each process has counted, as it said last. */
-  readonly #counted = new Map<ServerProcess, string>()
+  readonly #counted = new Map<Member, string>()
   /** The metrics of processes that have ended. */
   #countedBefore: string | undefined
 
-  ask({ id, topic, body }: Extract<ToSupervisor, { type: 'question' }>, by: ServerProcess, others: readonly ServerProcess[]): void {
+  ask({ id, topic, body }: Extract<ToSupervisor, { type: 'question' }>, by: Member, others: readonly Member[]): void {
     const number = ++this.#count
-    const answers = new Map(others.map(each => [each, undefined]))
-    const timer = setTimeout(() => this.#finish(number), ANSWER_MS)
+    const answers = new Map<Member, string | undefined>(others.map(each => [each, undefined]))
+    const timer = startTimer(() => this.#finish(number), ANSWER_MS)
     const isAboutCounts = topic === COUNTED
     this.#asked.set(number, { by, id, isAboutCounts, answers, timer })
     if (isAboutCounts) this.#counted.set(by, body)
@@ -33,7 +37,7 @@ export class Questions {
     this.#look(number)
   }
 
-  answer({ id, body }: Extract<ToSupervisor, { type: 'answer' }>, by: ServerProcess): void {
+  answer({ id, body }: Extract<ToSupervisor, { type: 'answer' }>, by: Member): void {
     const asked = this.#asked.get(id)
     if (!asked?.answers.has(by)) return
     asked.answers.set(by, body)
@@ -42,7 +46,7 @@ export class Questions {
   }
 
   /** Nobody waits for the answers of a process that has ended. */
-  gone(process: ServerProcess): void {
+  gone(process: Member): void {
     const counted = this.#counted.get(process)
     this.#counted.delete(process)
     if (counted !== undefined) void this.#keep(counted)
@@ -55,7 +59,7 @@ export class Questions {
 
   #finish(number: number): void {
     const { by, id, isAboutCounts, answers, timer } = this.#asked.get(number)!
-    clearTimeout(timer)
+    stopTimer(timer)
     this.#asked.delete(number)
     const bodies = Array.from(answers, ([process, body]): Answer => ({ number: process.number, ...(body !== undefined && { body }) }))
     const before = isAboutCounts && this.#countedBefore !== undefined ? [{ number: 0, body: this.#countedBefore }] : []

@@ -41,6 +41,8 @@ export type Authentication = {
 export type AuthenticationParts = {
   /** Milliseconds since the epoch. */
   readonly now: () => number
+  /** The folder of keys; undefined keeps them in memory alone. */
+  readonly directory: string | undefined
   readonly files: OwnFiles
   /** The keys that all servers over one store share. */
   readonly sharedKeys: ReadonlyMap<string, string> | undefined
@@ -109,13 +111,13 @@ type TokenKeys = {
 }
 
 /** The key that signs tokens, of a file, an external signer or the server itself, and those that verify them. */
-async function tokenKeys(config: Config, { files, sharedKeys, log, signal }: AuthenticationParts): Promise<TokenKeys> {
+async function tokenKeys(config: Config, { directory, files, sharedKeys, log, signal }: AuthenticationParts): Promise<TokenKeys> {
   const external = await externalSigner(config, { log, signal })
   if (external) {
     const { published: keys, mostSeconds } = external
     return { sign: claims => external.sign(claims), verification: external, keys, mostSeconds, saved: Promise.resolve() }
   }
-  const made = files.signingKey ? undefined : loadTokenKey(config.store === 'memory' ? undefined : config.dataDir, sharedKeys)
+  const made = files.signingKey ? undefined : loadTokenKey(directory, sharedKeys)
   const signing = files.signingKey ?? signingKey(createPrivateKey(made!.key))
   const keys = [signing, ...files.tokenKeys.filter(({ id }) => id !== signing.id)]
   return {

@@ -12,6 +12,8 @@ import { type CompactionPolicy, type RunningCompaction, startCompaction } from '
 import { type EmbeddedOptions, openEmbeddedStore } from '../../storage/embedded/embedded.ts'
 import { Holds } from '../../storage/holds.ts'
 import { MemoryStore } from '../../storage/memory.ts'
+import type { Machine } from '../../storage/processes/machine.ts'
+import type { ProcessStoreOptions } from '../../storage/processes/process-store.ts'
 import type { Store } from '../../storage/store.ts'
 import type { Config } from '../config.ts'
 import type { Egress } from '../egress.ts'
@@ -28,6 +30,8 @@ export type DataParts = {
   readonly given: Store | undefined
   /** The other processes of this server, which use the same store. */
   readonly siblings: Siblings | undefined
+  /** Where the store of all processes is, if not on this machine. */
+  readonly machine?: Machine | undefined
   readonly files: OwnFiles
   readonly egress: Egress
   readonly catalog: Catalog
@@ -62,7 +66,8 @@ export type Data = {
 }
 
 export async function openData(config: Config, { given, onClose, ...parts }: DataParts): Promise<Data> {
-  const encryption = given || config.store === 'memory' ? undefined : await encryptionOf(config, { ...parts, onClose })
+  const isAtRest = !given && !parts.machine && config.store !== 'memory'
+  const encryption = isAtRest ? await encryptionOf(config, { ...parts, onClose }) : undefined
   const { observed, compact } = given ? observe(given, parts.log) : await openStore(config, { ...parts, encryption })
   const { catalog, log, siblings } = parts
   // Each process has its own caches.
@@ -138,7 +143,7 @@ type StoreParts = Omit<DataParts, 'given' | 'onClose'> & { readonly encryption: 
 
 async function openStore(
   config: Config,
-  { siblings, files, egress, catalog, log, clock, gate, memory, encryption }: StoreParts,
+  { siblings, machine, files, egress, catalog, log, clock, gate, memory, encryption }: StoreParts,
 ): Promise<OpenedStore> {
   if (config.store === 'memory') return observe(new MemoryStore({ clock, ...storeLimits(config, memory) }), log)
   if (config.store === 'etcd') {
@@ -152,7 +157,7 @@ async function openStore(
     ...(encryption && { transformer: encryption.transformer }),
     ...storeLimits(config, memory),
   }
-  if (siblings) return openWithSiblings(options, { siblings, log })
+  if (siblings) return openWithSiblings({ ...options, ...(machine && { machine }) }, { siblings, log })
   const store = await openEmbeddedStore({ ...options, onCommit: ms => observed.committed(ms) })
   const observed = new ObservedStore(store, { log, freePages: () => store.size().freePages })
   return { observed, compact: compactAlone(observed) }
@@ -160,7 +165,7 @@ async function openStore(
 
 /** Opens the store in a folder that several processes use. The one that owns it compacts it. */
 async function openWithSiblings(
-  options: EmbeddedOptions,
+  options: EmbeddedOptions & Pick<ProcessStoreOptions, 'machine'>,
   { siblings, log }: { readonly siblings: Siblings; readonly log: Log },
 ): Promise<OpenedStore> {
   const { openProcessStore } = await import('../../storage/processes/process-store.ts')

@@ -4,8 +4,8 @@ import { LIMITS } from '../../../src/lib/limits.ts'
 import { bytesOf, type Change } from '../../../src/storage/store.ts'
 import type { Answer, Connection, Request } from '../../robustness/connection.ts'
 import type { Random } from '../../robustness/random.ts'
-import type { MadeWrite } from '../database.ts'
 import { MAX_DRIFT } from '../faults.ts'
+import type { MadeWrite } from '../ground.ts'
 
 export type Stage = {
   readonly connection: Connection
@@ -32,7 +32,7 @@ export type Needs = { readonly controllers?: readonly string[]; readonly nodes?:
 export interface Chore {
   readonly name: string
   readonly needs?: Needs
-  /** Whether its promise can be checked where a request without a response is sent again, and may be done twice. */
+  /** Whether its promise can be checked where a request without a response is sent again, and may be done twice, or later than others. */
   readonly mayRepeat?: boolean
   /** Makes the objects that it needs, before anything is disturbed. */
   prepare(stage: Stage): Promise<void>

@@ -18,6 +18,7 @@ export function devices(): Chore {
   const held = new Map<string, readonly string[]>()
   return {
     name: 'devices',
+    // Holders are compared at every revision, and pods with devices until they agree; a pod that comes late is one more.
     mayRepeat: true,
     needs: {
       controllers: ['resource-claim-controller', 'podgc', 'nodelifecycle', 'serviceaccount', 'scheduler'],

@@ -18,6 +18,8 @@ const REPLICA_SETS = 3
 const PARTICIPANTS = 3
 const TIMING = { leaseMs: 1_000, renewMs: 800, retryMs: 150 }
 const ACT_MS = 10
+/** How often participants look whether clients are busy. */
+const LOOK_MS = 250
 const LEASE_KEY = '/coordination.k8s.io/leases/kube-system/kube-controller-manager'
 /** Longer than the lease of controllers. */
 const SETTLED_MS = 10_000
@@ -57,7 +59,7 @@ export function duties(): Chore {
     async work(stage) {
       /** The participant that leads, as far as it may act. */
       const leading = new Map<string, Term>()
-      const participants = Array.from({ length: PARTICIPANTS }, (_, i) => participate(stage, `participant-${i}`, leading))
+      const participants = Array.from({ length: PARTICIPANTS }, (_, i) => campaign(stage, `participant-${i}`, leading))
       while (!stage.stop.aborted) {
         await ask(stage.connection, { method: 'DELETE', path: ACCOUNT })
         await ask(stage.connection, { method: 'DELETE', path: PODS })
@@ -82,7 +84,23 @@ function replicaSetOf(name: string) {
   return { metadata: { name }, spec: { selector: { matchLabels: { set: name } }, template: { metadata: { labels: { set: name } }, spec } } }
 }
 
-function participate(stage: Stage, holder: string, leading: Map<string, Term>): Promise<void> {
+/** Takes part in bursts. Between them a participant would ask as often, and nearly nothing would happen to it. */
+async function campaign(stage: Stage, holder: string, leading: Map<string, Term>): Promise<void> {
+  while (!stage.stop.aborted) {
+    const leaving = new AbortController()
+    const taking = participate(stage, { holder, leading, signal: AbortSignal.any([stage.stop, leaving.signal]) })
+    while (!stage.stop.aborted && stage.pace() === 1) await look(stage)
+    leaving.abort()
+    await taking
+    while (!stage.stop.aborted && stage.pace() !== 1) await look(stage)
+  }
+}
+
+const look = ({ stop }: Stage): Promise<void> => sleep(LOOK_MS, { signal: stop }).catch(() => {})
+
+type Candidate = { readonly holder: string; readonly leading: Map<string, Term>; readonly signal: AbortSignal }
+
+function participate(stage: Stage, { holder, leading, signal }: Candidate): Promise<void> {
   const options: ElectionOptions = {
     leases: leasesOver(stage),
     namespace: NAMESPACE,
@@ -90,7 +108,7 @@ function participate(stage: Stage, holder: string, leading: Map<string, Term>): 
     holder,
     timing: TIMING,
     onError: error => stage.broken(`${holder} failed: ${error}`),
-    signal: stage.stop,
+    signal,
     async lead(term) {
       leading.set(holder, term)
       // It acts for as long as it believes to lead.

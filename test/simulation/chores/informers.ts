@@ -18,6 +18,7 @@ export function informers(): Chore {
   const shown: Shown[] = []
   return {
     name: 'informers',
+    // Only what the server shows is compared with what it has stored.
     mayRepeat: true,
     async prepare({ connection }) {
       await make(connection, '/api/v1/namespaces', { metadata: { name: NAMESPACE } })

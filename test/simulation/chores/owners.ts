@@ -12,6 +12,7 @@ export function owners(): Chore {
   let count = 0
   return {
     name: 'owners',
+    // Names are used once: a late deletion finds only the object that it was meant for, and a create that comes twice loses.
     mayRepeat: true,
     async prepare({ connection }) {
       await make(connection, '/api/v1/namespaces', { metadata: { name: 'owners' } })

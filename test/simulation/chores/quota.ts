@@ -1,7 +1,7 @@
 /** A quota is never exceeded, nor is one charged for more than it allows, but for charges of servers that may have ended meanwhile. */
 import { monotonicMs } from '../../../src/lib/environment.ts'
 import { LIMITS } from '../../../src/lib/limits.ts'
-import type { MadeWrite } from '../database.ts'
+import type { MadeWrite } from '../ground.ts'
 import { ask, type Chore, eventually, itemsOf, make, objectIn, repeatedly, rest, type Stage } from './chore.ts'
 
 const HARD = 4
@@ -17,6 +17,7 @@ const PATH = '/api/v1/namespaces/quota/secrets'
 
 export const quota: Chore = {
   name: 'quota',
+  // Whatever writes are made, and however late: counts and charges are compared at one revision, or until they agree.
   mayRepeat: true,
   async prepare({ connection, onWrite, broken }) {
     const notes = new Map<string, { readonly server: MadeWrite['server']; readonly charges: number; readonly at: number }>()

@@ -11,6 +11,7 @@ const PATH = '/api/v1/namespaces/services/services'
 
 export const services: Chore = {
   name: 'services',
+  // A create that comes late, or twice, is one more holder: no two may have the same, whoever asked for them.
   mayRepeat: true,
   async prepare({ connection, delay, random }) {
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'services' } })

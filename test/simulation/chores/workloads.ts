@@ -25,6 +25,7 @@ export function workloads(): Chore {
   let made = 0
   return {
     name: 'workloads',
+    // The invariants are about what controllers make of whatever is stored, however late.
     mayRepeat: true,
     needs: { controllers: CONTROLLERS, nodes: 2 },
     async prepare({ connection, onWrite }) {

@@ -6,21 +6,35 @@ import { EventEmitter } from 'node:events'
 import type { Engine, Work } from '../../../src/storage/embedded/engine.ts'
 import type { DatabaseSize, LogFile, Snapshot } from '../../../src/storage/embedded/log-file.ts'
 import { decodeEntry, decodeHeader, revisionIn } from '../../../src/storage/embedded/record.ts'
+import { decodeSwap, type Frame, FrameReader } from '../../../src/storage/processes/frames.ts'
 import type { Machine, Wire } from '../../../src/storage/processes/machine.ts'
-import { type Revision, StoreUnavailable } from '../../../src/storage/store.ts'
+import { bytesOf, type Revision, StoreUnavailable } from '../../../src/storage/store.ts'
 import type { Random } from '../../robustness/random.ts'
 import type { Process, World } from '../world.ts'
 
-/** A write as the file got it. */
-export type Written = { readonly key: string; readonly revision: Revision; readonly value: string | undefined }
+/** A write as the file got it, with the process that asked for it and the revision that it replaced; 0 where there was nothing. */
+export type Written = {
+  readonly by: Process
+  readonly key: string
+  readonly revision: Revision
+  readonly value: Uint8Array | null
+  readonly expect: Revision
+}
 
-/** The content of the file after a commit. */
-type Content = {
+/** The content of the file after a commit. A commit appends to it in place: nobody looks for records that it has not seen. */
+export type Content = {
   readonly commit: number
-  readonly headers: readonly Uint8Array[]
-  readonly bodies: ReadonlyMap<string, Uint8Array>
+  readonly headers: Uint8Array[]
+  /** How many of the headers it has. */
+  readonly count: number
+  readonly bodies: Map<string, Uint8Array>
   readonly compacted: Revision | undefined
 }
+
+/** A swap that a process has sent to another one. */
+type Asked = { readonly by: Process; readonly value: Uint8Array | null }
+/** Swaps of one key that have lost are forgotten some time. */
+const MAX_ASKED = 32
 
 const MAX_TRIP_MS = 0.2
 const MAX_COMMIT_MS = 3
@@ -34,9 +48,15 @@ const idOf = (header: Uint8Array): string => Buffer.from(header).toString('latin
 export class Folder {
   readonly world: World
   readonly random: Random
-  /** Every write that was ever committed, in the order of revisions. */
-  readonly written: Written[] = []
-  content: Content = { commit: 1, headers: [], bodies: new Map(), compacted: undefined }
+  /** Called for every write that is committed, in the order of revisions. */
+  onWritten: (write: Written) => void = () => {}
+  /** Called for a process that another one ends. */
+  onKill: (process: Process) => void = process => this.world.kill(process)
+  content: Content = { commit: 1, headers: [], count: 0, bodies: new Map(), compacted: undefined }
+  /** The newest revision of each key, but for deleted ones. */
+  readonly present = new Map<string, Revision>()
+  #newest: Revision = 1
+  readonly #asked = new Map<string, Asked[]>()
   fence = 0
   owner: Process | undefined
   listener: { readonly of: Process; readonly accept: (wire: Wire) => void } | undefined
@@ -67,28 +87,55 @@ export class Folder {
     for (const wire of [...this.wires]) if (wire.of === process) wire.lost()
   }
 
-  apply({ puts, removes, compacted }: Work): void {
-    const { content, world } = this
-    const gone = new Set(removes.map(idOf))
-    const bodies = new Map(content.bodies)
-    for (const id of gone) bodies.delete(id)
-    for (const { header, body } of puts) {
+  /** The content that processes have left here or elsewhere. */
+  restore(content: Content): void {
+    this.content = { ...content, headers: content.headers.slice(0, content.count), bodies: new Map(content.bodies) }
+    for (const header of this.content.headers) {
       const { key, state } = decodeHeader(header)
-      bodies.set(idOf(header), body)
-      const value = state.deleted ? undefined : Buffer.from(decodeEntry(key, state, { header, body }).value).toString()
-      this.written.push({ key, revision: state.modified, value })
-      world.note(`${key} is ${value ?? 'deleted'} at ${state.modified}`)
-      if (state.modified !== this.written.length + 1)
-        world.failures.push(`revision ${state.modified} is write number ${this.written.length}`)
-    }
-    this.content = {
-      commit: content.commit + 1,
-      headers: [...content.headers.filter(header => !gone.has(idOf(header))), ...puts.map(({ header }) => header)],
-      bodies,
-      compacted: compacted ?? content.compacted,
+      this.#newest = state.modified
+      if (state.deleted) this.present.delete(key)
+      else this.present.set(key, state.modified)
     }
   }
+
+  /** A process sends a swap to another one, which the file will get from there. */
+  asks(by: Process, key: string, value: Uint8Array | null): void {
+    const asked = this.#asked.get(key) ?? []
+    this.#asked.set(key, asked)
+    if (asked.push({ by, value }) > MAX_ASKED) asked.shift()
+  }
+
+  apply(by: Process, { puts, removes, compacted }: Work): void {
+    const { content, world } = this
+    const gone = new Set(removes.map(idOf))
+    const isSmaller = gone.size > 0
+    const headers = isSmaller ? content.headers.slice(0, content.count).filter(header => !gone.has(idOf(header))) : content.headers
+    const bodies = isSmaller ? new Map([...content.bodies].filter(([id]) => !gone.has(id))) : content.bodies
+    const written = puts.map(({ header, body }): Written => {
+      const { key, state } = decodeHeader(header)
+      headers.push(header)
+      bodies.set(idOf(header), body)
+      const value = state.deleted ? null : decodeEntry(key, state, { header, body }).value
+      const expect = this.present.get(key) ?? 0
+      if (state.deleted) this.present.delete(key)
+      else this.present.set(key, state.modified)
+      if (state.modified !== ++this.#newest) world.failures.push(`revision ${state.modified} was written, and not ${this.#newest}`)
+      return { by: this.#asker(key, value) ?? by, key, revision: state.modified, value, expect }
+    })
+    this.content = { commit: content.commit + 1, headers, count: headers.length, bodies, compacted: compacted ?? content.compacted }
+    for (const write of written) this.onWritten(write)
+  }
+
+  /** The process that has sent this value; undefined if none has: then it is a write of the primary itself. */
+  #asker(key: string, value: Uint8Array | null): Process | undefined {
+    const asked = this.#asked.get(key) ?? []
+    const at = asked.findLastIndex(each => isSame(each.value, value))
+    return at < 0 ? undefined : asked.splice(at, 1)[0]!.by
+  }
 }
+
+const isSame = (a: Uint8Array | null, b: Uint8Array | null): boolean =>
+  a === null || b === null ? a === b : a.length === b.length && Buffer.compare(a, b) === 0
 
 /** The machine as one process uses it. */
 export class SimulatedMachine implements Machine {
@@ -157,7 +204,7 @@ export class SimulatedMachine implements Machine {
 
   kill(pid: number): void {
     const process = this.#folder.processes.get(pid)!
-    this.#folder.world.kill(process)
+    this.#folder.onKill(process)
     this.#folder.ended(process)
   }
 
@@ -192,12 +239,15 @@ class SimulatedFile {
   }
 
   headers(after: Revision = 0): Iterable<Uint8Array> {
-    return this.#seen.headers.filter(header => revisionIn(header) > after)
+    const { headers, count } = this.#seen
+    let from = count
+    while (from > 0 && revisionIn(headers[from - 1]!) > after) from--
+    return headers.slice(from, count)
   }
 
   newest(): Revision {
-    const last = this.#seen.headers.at(-1)
-    return last ? revisionIn(last) : 0
+    const { headers, count } = this.#seen
+    return count > 0 ? revisionIn(headers[count - 1]!) : 0
   }
 
   body(header: Uint8Array, snapshot?: Snapshot): Uint8Array | undefined {
@@ -213,7 +263,7 @@ class SimulatedFile {
   }
 
   size(): DatabaseSize {
-    return { bytes: PAGE_BYTES * (this.#seen.headers.length + 2), pageBytes: PAGE_BYTES, freePages: 0 }
+    return { bytes: PAGE_BYTES * (this.#seen.count + 2), pageBytes: PAGE_BYTES, freePages: 0 }
   }
 
   forgetDeadReaders(): void {}
@@ -239,7 +289,7 @@ class SimulatedEngine {
   commit(work: Work): Promise<void> {
     const { world, random, slowMs } = this.#folder
     return new Promise((resolve, reject) => {
-      const make = () => this.#folder.apply(work)
+      const make = () => this.#folder.apply(this.#process, work)
       this.#folder.committing = { of: this.#process, make }
       const done = () => {
         this.#folder.committing = undefined
@@ -274,6 +324,7 @@ class SimulatedWire extends EventEmitter {
   destroyed = false
   writableEnded = false
   readonly #folder: Folder
+  readonly #frames = new FrameReader()
   #unread = 0
   #arrivesAt = 0
 
@@ -291,6 +342,7 @@ class SimulatedWire extends EventEmitter {
   write(bytes: Uint8Array): boolean {
     if (this.destroyed || this.writableEnded) return false
     const { random, world } = this.#folder
+    for (const frame of this.#frames.take(Buffer.from(bytes))) this.#note(frame)
     const at = random.oneIn(4) ? random.below(bytes.length) : 0
     this.#unread += bytes.length
     for (const piece of [bytes.slice(0, at), bytes.slice(at)])
@@ -301,6 +353,12 @@ class SimulatedWire extends EventEmitter {
           world.after(this.#folder.tripMs(), 'wire taken', () => this.#taken(piece.length), this.of)
         })
     return !this.writableNeedDrain
+  }
+
+  #note(frame: Frame): void {
+    if (frame.type !== 'swap') return
+    const { key, change } = decodeSwap(frame)
+    this.#folder.asks(this.of, key, change.value && bytesOf(change.value))
   }
 
   /** The other end closes when it has read everything. */

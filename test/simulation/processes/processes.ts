@@ -61,6 +61,8 @@ class ProcessesRun {
   readonly #random: Random
   readonly #members: Member[]
   readonly #sent = new Map<string, Sent>()
+  /** Every write that was ever committed, in the order of revisions. */
+  readonly #written: { readonly key: string; readonly revision: Revision; readonly value: string | undefined }[] = []
   /** The newest revision that any client has seen. */
   #known: Revision = 1
   #isOver = false
@@ -70,6 +72,11 @@ class ProcessesRun {
     this.#world = world
     this.#random = world.random.fork()
     this.folder = new Folder(world)
+    this.folder.onWritten = ({ key, revision, value }) => {
+      const text = value === null ? undefined : Buffer.from(value).toString()
+      this.#written.push({ key, revision, value: text })
+      world.note(`${key} is ${text ?? 'deleted'} at ${revision}`)
+    }
     this.#members = Array.from({ length: 2 + this.#random.below(3) }, (_, i) => new Member(world, this.folder, `process ${i + 1}`))
   }
 
@@ -179,7 +186,7 @@ class ProcessesRun {
   ): void {
     const shown = current?.modified ?? 0
     if (shown === expect && expect !== 0) this.#broken(`a swap of ${key} at ${expect} has lost to ${shown}`)
-    const states = [this.#stateAt(key, before), ...this.folder.written.filter(write => write.key === key && write.revision > before)]
+    const states = [this.#stateAt(key, before), ...this.#written.filter(write => write.key === key && write.revision > before)]
     if (!states.some(state => (state?.value === undefined ? 0 : state.revision) === shown))
       this.#broken(`a swap of ${key} has lost to ${shown}, which it did not have after ${before}`)
     this.#learn(shown)
@@ -261,7 +268,7 @@ class ProcessesRun {
   async #checkEnd(member: Member): Promise<void> {
     const { store } = member
     if (!store) return this.#broken(`${member.process.name} has no store in the end`)
-    const newest = this.folder.written.length + 1
+    const newest = this.#written.length + 1
     await this.#read(store)
     if ((await store.fresh()) !== newest) this.#broken(`${member.process.name} is at ${await store.fresh()}, and not at ${newest}`)
     if (member.watchedUpTo !== newest) this.#broken(`a watch of ${member.process.name} is at ${member.watchedUpTo}, and not at ${newest}`)
@@ -270,7 +277,7 @@ class ProcessesRun {
   /** A value that was refused for certain was never written, and none was written twice. */
   #checkRefused(): void {
     const seen = new Set<string>()
-    for (const { value, key, revision } of this.folder.written) {
+    for (const { value, key, revision } of this.#written) {
       if (value === undefined) continue
       if (seen.has(value)) this.#broken(`${value} was written twice, the last time at ${revision}`)
       seen.add(value)
@@ -279,12 +286,12 @@ class ProcessesRun {
   }
 
   #at(revision: Revision) {
-    return this.folder.written[revision - 2]
+    return this.#written[revision - 2]
   }
 
   /** The last write of a key up to a revision, if it was no deletion. */
   #stateAt(key: string, revision: Revision) {
-    const last = this.folder.written.slice(0, Math.max(0, revision - 1)).findLast(write => write.key === key)
+    const last = this.#written.slice(0, Math.max(0, revision - 1)).findLast(write => write.key === key)
     return last?.value === undefined ? undefined : last
   }
 
