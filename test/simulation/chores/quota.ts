@@ -15,21 +15,28 @@ const NOTES = '/keelson/quota/quota/'
 const NOTED_MS = 3 * LIMITS.sharedWriteMs
 const PATH = '/api/v1/namespaces/quota/secrets'
 
+type Note = { readonly server: MadeWrite['server']; readonly charges: number; readonly at: number }
+
 export const quota: Chore = {
   name: 'quota',
   // Whatever writes are made, and however late: counts and charges are compared at one revision, or until they agree.
   mayRepeat: true,
   async prepare({ connection, onWrite, broken }) {
-    const notes = new Map<string, { readonly server: MadeWrite['server']; readonly charges: number; readonly at: number }>()
+    const notes = new Map<string, Note>()
+    /** Notes that were removed since the quota was written last: the next write was counted after that, maybe with them. */
+    const removed: Note[] = []
     // The status is what writes are decided by: charges beyond the quota would keep clients from objects that they may have.
     onWrite(write => {
       const { key, change, server, revision } = write
-      if (key.startsWith(NOTES) && change.value === null) notes.delete(key)
-      else if (key.startsWith(NOTES)) notes.set(key, { server, charges: objectIn(write).length, at: monotonicMs() })
+      if (key.startsWith(NOTES) && change.value === null) {
+        removed.push(...(notes.has(key) ? [notes.get(key)!] : []))
+        notes.delete(key)
+      }
+      if (key.startsWith(NOTES) && change.value !== null) notes.set(key, { server, charges: objectIn(write).length, at: monotonicMs() })
       if (key !== QUOTA_KEY) return
       const used = Number(objectIn(write)?.status?.used?.secrets ?? 0)
       // A server that counts cannot know whether another one has charged for what it has noted: it counts the note in any case.
-      const others = [...notes.values()].filter(note => note.server !== server && monotonicMs() - note.at < NOTED_MS)
+      const others = [...notes.values(), ...removed.splice(0)].filter(note => note.server !== server && monotonicMs() - note.at < NOTED_MS)
       const noted = others.reduce((sum, { charges }) => sum + charges, 0)
       if (used > HARD + noted) broken(`at revision ${revision} the quota of ${HARD} secrets is charged for ${used}`)
     })
