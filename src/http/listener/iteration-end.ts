@@ -34,7 +34,7 @@ export class IterationEnd {
   add(job: () => void): void {
     if (this.#alone >= ALONE && this.#jobs.length === 0 && this.#atOnce < MAX_AT_ONCE) {
       this.#atOnce++
-      return job()
+      return void job()
     }
     this.#atOnce = 0
     this.#jobs.push(job)
