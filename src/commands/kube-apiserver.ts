@@ -17,6 +17,8 @@ import { serve } from './serve.ts'
 
 /** Flags with a meaning only for this command, not for `keelson serve`. */
 const OWN = ['cert-dir', 'etcd-servers']
+/** Flags with a meaning only on a real etcd. A server on the stand-in has no peers, and test harnesses may pass them all the same. */
+const ABOUT_PEERS = /^--peer-/
 
 export const kubeApiServer: Command = async args => {
   if (args.some(arg => ['--help', '-h'].includes(arg))) return print(help())
@@ -34,7 +36,9 @@ export const kubeApiServer: Command = async args => {
     ...(isGiven('nodes') ? [] : ['--nodes=0']),
     ...(isGiven('console') ? [] : ['--console=false']),
   ]
-  return await serve([...modes, ...(await storeFlags(servers)), ...certificates, ...passed, ...components])
+  const store = await storeFlags(servers)
+  const meant = store.includes('--store=etcd') ? passed : passed.filter(flag => !ABOUT_PEERS.test(flag))
+  return await serve([...modes, ...store, ...certificates, ...meant, ...components])
 }
 
 type Translation = {
