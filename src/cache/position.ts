@@ -1,6 +1,6 @@
 /** The place of the caches in the history of the store, and those that wait until the caches have come further. */
 import type { Cancellation } from '../lib/cancellation.ts'
-import { startTimer, stopTimer } from '../lib/environment.ts'
+import { startDeadline, stopTimer } from '../lib/environment.ts'
 import { tooLargeRevision } from '../schema/status-error.ts'
 import type { Revision, Store } from '../storage/store.ts'
 import { RevisionWaiters } from './revision-waiters.ts'
@@ -82,7 +82,7 @@ export class Position {
   reachSoon(revision: Revision): Promise<void> | undefined {
     if (this.#revision >= revision) return undefined
     const patience = new AbortController()
-    const timer = startTimer(() => patience.abort(), BEHIND_MS)
+    const timer = startDeadline(() => patience.abort(), BEHIND_MS)
     return this.reached(revision, patience.signal).then(() => {
       stopTimer(timer)
       if (this.#revision < revision) throw tooLargeRevision(revision, this.#revision)

@@ -56,6 +56,12 @@ export const processBeganMs = (): number => (simulated === undefined ? performan
 export const startTimer = (run: () => void, ms: number): Timer =>
   simulated === undefined ? setTimeout(run, ms) : simulated.startTimer(run, ms, false)
 
+/**
+ * A timer for the deadline of something that others do. A process that could not run for a while sees its timers before the answers that
+ * have come meanwhile, so what has arrived is handled first.
+ */
+export const startDeadline = (late: () => void, ms: number): Timer => startTimer(() => nextIteration(late), ms)
+
 export const startInterval = (run: () => void, ms: number): Timer =>
   simulated === undefined ? setInterval(run, ms) : simulated.startTimer(run, ms, true)
 

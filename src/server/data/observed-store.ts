@@ -2,7 +2,7 @@
 
 import type { HealthCheck } from '../../http/observability/health.ts'
 import type { Log } from '../../http/observability/log.ts'
-import { monotonicMs, nextIteration, startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
+import { monotonicMs, startDeadline, stopTimer, type Timer } from '../../lib/environment.ts'
 import { type Family, Histogram } from '../../lib/exposition.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import type { RequestTrace } from '../../lib/request-trace.ts'
@@ -216,9 +216,7 @@ export class ObservedStore {
   async #probeNow(): Promise<string | undefined> {
     let timer: Timer | undefined
     const late = new Promise<string>(resolve => {
-      const tooLate = () => resolve(`nothing could be written within ${PROBE_MS / 1000} seconds`)
-      // A process that could not run sees the timer before the answer that has come meanwhile.
-      timer = startTimer(() => nextIteration(tooLate), PROBE_MS)
+      timer = startDeadline(() => resolve(`nothing could be written within ${PROBE_MS / 1000} seconds`), PROBE_MS)
     })
     const probed = this.#inner.probe().then(
       () => undefined,

@@ -1,7 +1,7 @@
 /** The store on an etcd cluster, which other processes may use as well. Revisions are those of etcd. */
 
 import { systemClock } from '../../lib/clock.ts'
-import { startTimer, stopTimer } from '../../lib/environment.ts'
+import { startDeadline, stopTimer } from '../../lib/environment.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { whenDone } from '../../lib/maybe-promise.ts'
 import type { RequestTrace } from '../../lib/request-trace.ts'
@@ -449,7 +449,7 @@ export class EtcdStore implements Store, AsyncDisposable {
     let stop = () => {}
     try {
       return await new Promise<Revision>((resolve, reject) => {
-        const timer = startTimer(() => reject(new StoreUnavailable('etcd does not say which revision is its oldest')), EXTENT_MS)
+        const timer = startDeadline(() => reject(new StoreUnavailable('etcd does not say which revision is its oldest')), EXTENT_MS)
         timer.unref()
         const opening = this.#cluster.stream(WATCH_PATH, {
           message: message => {
