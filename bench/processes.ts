@@ -1,8 +1,11 @@
 /**
  * One process beside two (`--processes 2`): throughput, processor time of each request, start and memory. The client is a light one:
- * where it needs more than a quarter of a core, two processes have no second core, and the ratio says little.
+ * where it needs more than a quarter of a core, two processes have no second core. What this machine can do at best is measured in the
+ * same run: two servers that share nothing do the same, and two processes that only compute show how much its second core is worth.
  */
+import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nanosOf } from './cost.ts'
 import { batchesOf, Flood, type Flooded, type RequestBatch, Streams } from './light-client.ts'
@@ -10,7 +13,7 @@ import { median } from './numbers.ts'
 import { configMap } from './objects.ts'
 import { CONFIG_MAPS, OBJECTS, prepare } from './operations.ts'
 import { bodyOf, requestBytes, type Target } from './raw-client.ts'
-import { newFolder, type Running, residentMB, startKeelson } from './servers.ts'
+import { newFolder, PLAIN_ENVIRONMENT, type Running, residentMB, startKeelson } from './servers.ts'
 
 /**
  * Requests or events a second of a server, processor time of all its processes for each, and that of its busiest thread, which limits the
@@ -22,7 +25,7 @@ export type ProcessFigure = {
   readonly one: ProcessCost
   readonly two: ProcessCost
   /** Two servers that share nothing: as much as two processes could do here beside this client. */
-  readonly apart?: ProcessCost
+  readonly apart: ProcessCost
   /** The part of a core that the client needed beside two processes. */
   readonly clientShare: number
   /** How many times the throughput of one process two should have. */
@@ -30,7 +33,9 @@ export type ProcessFigure = {
 }
 export type ProcessFigures = {
   readonly costs: readonly ProcessFigure[]
-  readonly readyMs: readonly [one: number, two: number]
+  /** How many times the work of one process two do that only compute: near 2 on two cores, near 1 on two threads of one. */
+  readonly computing: number
+  readonly readyMs: readonly [one: number, two: number, apart: number]
   readonly residentMB: readonly [one: number, two: number]
   /** Resident memory of each of the two processes, and of their supervisor. */
   readonly eachMB: number
@@ -43,8 +48,6 @@ type Round = ProcessCost & { readonly clientShare: number }
 type Work = {
   readonly name: string
   readonly target: number
-  /** Two servers that share nothing would have to do more for it: all writes twice. */
-  readonly isShared?: true
   /** How much of it one round is, and how much a process does before it is measured: until then its code is being compiled. */
   readonly size: number
   readonly warmUp: number
@@ -55,6 +58,8 @@ type Opened = { run(size: number): Promise<() => Promise<number>>; close(): void
 
 const FLAGS = ['--controllers=none', '--nodes=0']
 const STARTS = 5
+const COMPUTE_MS = 800
+const COMPUTE_TURNS = 5
 const ROUNDS = 9
 /** On a busy machine all takes long: after this time there are no more rounds than these, and processes are warm enough. */
 const MAX_WORK_MS = 30_000
@@ -62,8 +67,10 @@ const FEWEST_ROUNDS = 3
 const WARM_UPS = 10
 
 export async function processFigures(quick: boolean): Promise<ProcessFigures> {
+  const computing = await computedTogether(quick ? COMPUTE_MS / 4 : COMPUTE_MS)
+  progress(`two processes that compute do × ${computing.toFixed(2)} of one`)
   const readyMs = await startTimes(quick ? 2 : STARTS)
-  progress(`ready after ${readyMs.map(ms => ms.toFixed(0)).join(' and ')} ms`)
+  progress(`ready after ${readyMs.map(ms => ms.toFixed(0)).join(', ')} ms`)
   const first = await startKeelson(newFolder(), FLAGS)
   const shared = await startKeelson(newFolder(), [...FLAGS, '--processes', '2'])
   const other = await startKeelson(newFolder(), FLAGS)
@@ -80,27 +87,49 @@ export async function processFigures(quick: boolean): Promise<ProcessFigures> {
     for (const { target } of servers) await prepare(target)
     const costs: ProcessFigure[] = []
     for (const work of WORKS) costs.push(await measured(work, subjects, quick))
-    return { costs, readyMs, residentMB: [one, supervisorMB + all], eachMB: all / processes.length, supervisorMB }
+    return { costs, computing, readyMs, residentMB: [one, supervisorMB + all], eachMB: all / processes.length, supervisorMB }
   } finally {
     await Promise.all(servers.map(server => server.stop()))
   }
 }
 
-/** The medians of some starts with everything that a server has, each on a new folder: of one process, and of two in turn. */
-async function startTimes(starts: number): Promise<readonly [number, number]> {
-  const times: readonly [number[], number[]] = [[], []]
+/** Parses and writes JSON, as servers do, for so many milliseconds, and prints how often. */
+const COMPUTE = `
+const made = { items: Array.from({ length: 200 }, (_, i) => ({ name: 'item-' + i, value: i * 1.5 })) }
+const timesIn = ms => { let times = 0; for (const end = performance.now() + ms; performance.now() < end; times++) JSON.parse(JSON.stringify(made)); return times }
+timesIn(200); console.log(timesIn(Number(process.argv[1])))`
+
+/** The median of some turns: one process, and then two. */
+async function computedTogether(ms: number): Promise<number> {
+  const ratios: number[] = []
+  for (let turn = 0; turn < COMPUTE_TURNS; turn++) {
+    const alone = await computed(ms)
+    const [first, second] = await Promise.all([computed(ms), computed(ms)])
+    ratios.push((first + second) / alone)
+  }
+  return median(ratios)
+}
+
+async function computed(ms: number): Promise<number> {
+  const child = spawn(process.execPath, ['-e', COMPUTE, String(ms)], { stdio: ['ignore', 'pipe', 'inherit'], env: PLAIN_ENVIRONMENT })
+  return Number(await text(child.stdout))
+}
+
+/** The medians of some starts with everything that a server has, each on a new folder: of one process, of two, and of two servers at once. */
+async function startTimes(starts: number): Promise<readonly [number, number, number]> {
+  const flags: readonly (readonly string[][])[] = [[[]], [['--processes', '2']], [[], []]]
+  const times = flags.map(() => [] as number[])
   for (let i = 0; i < starts; i++)
-    for (const [which, flags] of [[], ['--processes', '2']].entries()) {
-      const server = await startKeelson(newFolder(), flags)
-      times[which]!.push(server.readyMs)
-      await server.stop()
+    for (const [which, each] of flags.entries()) {
+      const servers = await Promise.all(each.map(flags => startKeelson(newFolder(), flags)))
+      times[which]!.push(Math.max(...servers.map(({ readyMs }) => readyMs)))
+      await Promise.all(servers.map(server => server.stop()))
     }
-  return [median(times[0]), median(times[1])]
+  return [median(times[0]!), median(times[1]!), median(times[2]!)]
 }
 
 /** Rounds of the servers alternate. */
-async function measured(work: Work, all: readonly Subject[], quick: boolean): Promise<ProcessFigure> {
-  const subjects = work.isShared ? all.slice(0, 2) : all
+async function measured(work: Work, subjects: readonly Subject[], quick: boolean): Promise<ProcessFigure> {
   const rounds = subjects.map(() => [] as Round[])
   const open: Opened[] = []
   for (const { servers } of subjects) open.push(await together(work, servers))
@@ -117,11 +146,11 @@ async function measured(work: Work, all: readonly Subject[], quick: boolean): Pr
     busiestMicros: middle(each => each.busiestMicros, which),
   })
   const { name, target } = work
-  const [one, two] = [cost(0), cost(1)]
+  const [one, two, apart] = [cost(0), cost(1), cost(2)]
   const times = (of: ProcessCost) => `× ${(of.perSecond / one.perSecond).toFixed(2)}`
-  progress(`${name}: ${one.micros.toFixed(0)} and ${two.micros.toFixed(0)} µs, throughput ${times(two)}`)
-  const apart = work.isShared ? {} : { apart: cost(2) }
-  return { name, target, one, two, ...apart, clientShare: middle(each => each.clientShare, 1) }
+  const spent = [one, two, apart].map(({ micros }) => micros.toFixed(0)).join(', ')
+  progress(`${name}: ${spent} µs, throughput ${times(two)}, two servers ${times(apart)}`)
+  return { name, target, one, two, apart, clientShare: middle(each => each.clientShare, 1) }
 }
 
 /** The same work at several servers at once, each with its part of the connections and of the requests. */
@@ -210,8 +239,7 @@ const WORKS: readonly Work[] = [
   {
     name: `watch event, ${WATCHERS} watchers`,
     target: 1.6,
-    isShared: true,
-    // Counted in writes.
+    // Counted in writes. Of two servers each has half of the watchers, and all writes.
     size: 100,
     warmUp: 100,
     async open({ target }, fewer) {
@@ -225,7 +253,7 @@ const WORKS: readonly Work[] = [
       const writer = await Flood.open(target, EVENT_WRITE_CONNECTIONS / fewer)
       return {
         async run(size: number) {
-          const writes = creates(WATCHED, size)
+          const writes = creates(WATCHED, size * fewer)
           const events = (writes.length * WATCHERS) / fewer
           return async () => {
             const all = streams.arrived(events)
