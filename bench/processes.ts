@@ -1,7 +1,7 @@
 /**
  * One process beside two (`--processes 2`): throughput, processor time of each request, start and memory. The client is a light one:
- * where it needs more than a quarter of a core, two processes have no second core. What this machine can do at best is measured in the
- * same run: two servers that share nothing do the same, and two processes that only compute show how much its second core is worth.
+ * where it needs more than a quarter of a core, two processes have no second core. The ceiling of this machine is measured in the same
+ * run: two servers that share nothing do the same, and two processes that only compute show how much its second core is worth.
  */
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
