@@ -75,5 +75,7 @@ export class UnsuitableKind extends Error {
   }
 }
 
-/** Is told whether a write was stored. */
-export type EndListener = (isStored: boolean) => Step<void> | void
+/** Whether a write was stored. One whose outcome is unknown has been stored, or still may be for some time on a store that is shared. */
+export type Outcome = 'stored' | 'unknown' | 'not stored'
+
+export type EndListener = (outcome: Outcome) => Step<void> | void

@@ -1,5 +1,5 @@
 /** A write as admission sees it. */
-import type { Attributes, EndListener, Reading } from '../admission/attributes.ts'
+import type { Attributes, EndListener, Outcome, Reading } from '../admission/attributes.ts'
 import type { ResourceName } from '../admission/reader.ts'
 import type { Cancellation } from '../lib/cancellation.ts'
 import type { Json, JsonObject } from '../lib/json-value.ts'
@@ -112,11 +112,11 @@ export class WriteAttributes implements Attributes {
   }
 
   /** Ends the attempt; only the registry does. */
-  *end(isStored: boolean): Step<void> {
+  *end(outcome: Outcome): Step<void> {
     const listeners = this.#listeners
     this.#listeners = []
     for (const listener of listeners) {
-      const work = listener(isStored)
+      const work = listener(outcome)
       if (work) yield* work
     }
   }

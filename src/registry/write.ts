@@ -135,12 +135,12 @@ function* runSteps(write: Write, from: number): Step<void> {
     }
   } catch (error) {
     if (error instanceof StatusError) warned(write, error)
-    if (write.attributes) yield* write.attributes.end(write.done !== undefined || mayHaveHappened(error))
+    if (write.attributes) yield* write.attributes.end(write.done ? 'stored' : mayHaveHappened(error) ? 'unknown' : 'not stored')
     const reserved = reservationOf(write)
     if (reserved) yield* reserved.abandon(error)
     throw error
   }
-  if (write.attributes) yield* write.attributes.end(write.done !== undefined)
+  if (write.attributes) yield* write.attributes.end(write.done ? 'stored' : 'not stored')
   const reservation = reservationOf(write)
   if (reservation) yield* reservation.settle(write.done)
 }

@@ -1,8 +1,7 @@
 /** Reservations of quota that servers over one store share: writes that were admitted and are not stored yet. */
-import type { Note, Notes } from '../../admission/plugins/resource-quota/reservations.ts'
+import { MAX_RESERVED_MS, type Note, type Notes } from '../../admission/plugins/resource-quota/reservations.ts'
 import type { Caches } from '../../cache/caches.ts'
 import { newUuid } from '../../lib/environment.ts'
-import { LIMITS } from '../../lib/limits.ts'
 import type { Store } from '../../storage/store.ts'
 import { QUOTA_NOTES } from '../data/cluster-records.ts'
 
@@ -13,8 +12,7 @@ export function quotaNotes(store: Store, caches: Caches): Notes {
     async write(namespace, notes) {
       const key = `${QUOTA_NOTES}${namespace}/${own}-${count++}`
       const value = Buffer.from(JSON.stringify(notes))
-      // No write lasts as long as this: an older note belongs to a server that has ended.
-      const swap = await store.swap(key, { expect: 0, value, ttlSeconds: (2 * LIMITS.sharedWriteMs) / 1000 })
+      const swap = await store.swap(key, { expect: 0, value, ttlSeconds: MAX_RESERVED_MS / 1000 })
       if (!swap.ok) throw new Error(`${key} is there already`)
       return async () => {
         await store.swap(key, { expect: swap.revision, value: null })

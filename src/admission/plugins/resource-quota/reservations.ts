@@ -8,7 +8,11 @@
  * In this process the status of quotas is written by one writer at a time in a namespace. Servers over one store note what they
  * reserve where the others find it, before they count it in the status: whoever counts the objects reads the status, then the notes, then
  * the objects, and writes the status only if it is still the same. A write that was counted before is then found as a note or as an object.
+ * Where nobody knows whether a write was stored, it may still be on its way to the store: its reservation and its note stay until no write
+ * can take that long.
  */
+import { monotonicMs } from '../../../lib/environment.ts'
+import { LIMITS } from '../../../lib/limits.ts'
 import type { ResourceList } from './resource-list.ts'
 
 export type Reservation = {
@@ -30,9 +34,12 @@ export type Note = {
   readonly takes: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
+/** No write to a shared store lasts as long as this: an older reservation is of one that was not stored, or of a server that has ended. */
+export const MAX_RESERVED_MS = 2 * LIMITS.sharedWriteMs
+
 /** Where servers over one store note their reservations. */
 export interface Notes {
-  /** Notes writes of a namespace; resolves when others can find it, with what removes it. */
+  /** Notes writes of a namespace, for as long as they may last; resolves when others can find it, with what removes it. */
   write(namespace: string, notes: readonly Note[]): Promise<() => Promise<void>>
   /** The notes of other servers. */
   readOthers(namespace: string): Promise<readonly Note[]>
@@ -45,6 +52,8 @@ export class Reservations {
   readonly notes: Notes | undefined
   readonly #byNamespace = new Map<string, Set<Reservation>>()
   readonly #byUid = new Map<string, Reservation>()
+  /** Those of writes with an unknown outcome, the oldest first. */
+  readonly #kept: { readonly reservation: Reservation; readonly uid: string; readonly until: number }[] = []
   /** Resolves when the last that asked for the namespace is done. */
   readonly #last = new Map<string, Promise<void>>()
 
@@ -68,11 +77,24 @@ export class Reservations {
   }
 
   add(reservation: Reservation, uid: string): void {
+    this.#removeExpired()
     const { namespace } = reservation
     const present = this.#byNamespace.get(namespace)
     if (present) present.add(reservation)
     else this.#byNamespace.set(namespace, new Set([reservation]))
     this.#byUid.set(uid, reservation)
+  }
+
+  /** Keeps the reservation of a write with an unknown outcome until it can no longer be stored. */
+  keep(reservation: Reservation, uid: string): void {
+    this.#kept.push({ reservation, uid, until: monotonicMs() + MAX_RESERVED_MS })
+  }
+
+  #removeExpired(): void {
+    for (let oldest = this.#kept[0]; oldest && oldest.until <= monotonicMs(); oldest = this.#kept[0]) {
+      this.#kept.shift()
+      this.remove(oldest.reservation, oldest.uid)
+    }
   }
 
   remove(reservation: Reservation, uid: string): void {
@@ -90,6 +112,7 @@ export class Reservations {
 
   /** The reservations of a quota for objects that counting does not find. Those of objects that it finds are no longer given back. */
   takeOver(namespace: string, quota: string): readonly ResourceList[] {
+    this.#removeExpired()
     const reserved: ResourceList[] = []
     for (const { takes, isVisible } of this.#byNamespace.get(namespace) ?? []) {
       const taken = takes.get(quota)

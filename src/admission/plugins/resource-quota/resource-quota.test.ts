@@ -6,9 +6,9 @@ import { Secret } from '../../../kinds/core/secret.ts'
 import type { AnyObject } from '../../../schema/object-meta.ts'
 import { resourceOf } from '../../../schema/resource.ts'
 import { StatusError } from '../../../schema/status-error.ts'
-import type { Attributes } from '../../attributes.ts'
+import type { Attributes, Outcome } from '../../attributes.ts'
 import { evaluators } from './evaluators.ts'
-import { Reservations } from './reservations.ts'
+import { MAX_RESERVED_MS, type Note, type Notes, Reservations } from './reservations.ts'
 import { resourceQuota } from './resource-quota.ts'
 
 const CONFIG_MAPS = resourceOf(ConfigMap, 'k8s.io')
@@ -19,7 +19,7 @@ const CONFLICT = new StatusError(409, 'Conflict', 'the object has been modified'
 const limitedBy = (name: string) => (name === 'secrets' ? 'secrets' : 'configmaps')
 
 /** The plugin over quotas, given as usage and limit. */
-function open(given: Record<string, readonly [used: number, hard: number]>) {
+function open(given: Record<string, readonly [used: number, hard: number]>, notes?: Notes) {
   const amounts = (name: string, [used, hard]: readonly [number, number]): AnyObject =>
     ({
       metadata: { name, namespace: 'default' },
@@ -34,7 +34,7 @@ function open(given: Record<string, readonly [used: number, hard: number]>) {
     get: ({ plural }: { plural: string }, name: string) =>
       plural === 'resourcequotas' ? quotas.get(name) : stored.find(({ metadata }) => metadata.name === name),
   }
-  const reservations = new Reservations()
+  const reservations = new Reservations(notes)
   const state = { writes: 0, onWrite: (_: string): StatusError | undefined => undefined }
   const plugin = resourceQuota({
     reader,
@@ -57,10 +57,10 @@ function open(given: Record<string, readonly [used: number, hard: number]>) {
     /** Admits a create; its end is the test's to say. */
     async create(name: string, more: Partial<Attributes> = {}) {
       const object = { metadata: { name, namespace: 'default', uid: `uid-${name}` } } as AnyObject
-      let end = async (_: boolean) => {}
-      const onEnd: Attributes['onEnd'] = listener => (end = async isStored => drive(listener(isStored)))
+      let end = async (_: Outcome) => {}
+      const onEnd: Attributes['onEnd'] = listener => (end = async outcome => drive(listener(outcome)))
       await drive(plugin.validate!(attributesOf(CONFIG_MAPS, object, { namespace: 'default', name, onEnd, ...more })))
-      return { object, end: (isStored: boolean) => end(isStored) }
+      return { object, end: (outcome: Outcome) => end(outcome) }
     },
   }
 }
@@ -144,11 +144,52 @@ test('what is reserved is added by whoever counts, until the object can be seen 
   assert.deepEqual([reserved(), reservations.isCounted('uid-x', 'a'), reservations.isCounted('uid-z', 'a')], [2, true, false])
   stored.push(first!.object)
   assert.equal(reserved(), 1)
-  await first!.end(true)
-  await second!.end(false)
+  await first!.end('stored')
+  await second!.end('not stored')
   assert.equal(reserved(), 0)
   assert.deepEqual(used(), [1])
 })
+
+/** Notes as other servers find them. */
+function noteBoard() {
+  const board = new Set<readonly Note[]>()
+  const notes: Notes = {
+    async write(_, written) {
+      board.add(written)
+      return async () => void board.delete(written)
+    },
+    readOthers: async () => [],
+    fresh: () => undefined,
+  }
+  return { board, notes }
+}
+
+test('a write with an unknown outcome on a shared store is reserved and noted as long as it may still be stored', async t => {
+  const { board, notes } = noteBoard()
+  const { create, used, reservations, stored } = open({ a: [0, 5] }, notes)
+  const reserved = () => reservations.takeOver('default', 'a').length
+  const { end } = await create('x')
+  await end('unknown')
+  assert.deepEqual([reserved(), board.size, used()], [1, 1, [1]])
+  const late = await create('y')
+  await late.end('unknown')
+  stored.push(late.object)
+  assert.equal(reserved(), 1)
+  const now = performance.now()
+  t.mock.method(performance, 'now', () => now + MAX_RESERVED_MS)
+  assert.deepEqual([reserved(), reservations.isCounted('uid-x', 'a')], [0, false])
+})
+
+for (const outcome of ['stored', 'not stored'] as const)
+  test(`the note of a write that was ${outcome} is removed`, async () => {
+    const { board, notes } = noteBoard()
+    const { create, reservations, used } = open({ a: [0, 5] }, notes)
+    const { end } = await create('x')
+    assert.equal(board.size, 1)
+    await end(outcome)
+    await Promise.resolve()
+    assert.deepEqual([board.size, reservations.isCounted('uid-x', 'a'), used()], [0, false, [outcome === 'stored' ? 1 : 0]])
+  })
 
 test('a dry run is checked with all that wait, and takes nothing', async () => {
   const { create, used } = open({ a: [4, 5] })

@@ -205,8 +205,10 @@ class QuotaAdmission {
     const uid = attributes.object!.metadata.uid ?? ''
     const reservation: Reservation = { namespace, takes, isVisible: this.#visibility(attributes) }
     reservations.add(reservation, uid)
-    attributes.onEnd(isStored => {
-      if (isStored) {
+    attributes.onEnd(outcome => {
+      // Others must find it as long as it may be stored: its notes stay until they expire.
+      if (outcome === 'unknown' && reservations.notes) return void reservations.keep(reservation, uid)
+      if (outcome !== 'not stored') {
         forget(waiting)
         reservations.remove(reservation, uid)
         return
