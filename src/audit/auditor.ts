@@ -23,6 +23,7 @@ export class Auditor {
         return sink.write(events)
       },
       settled: () => sink.settled?.(),
+      flush: () => sink.flush?.(),
       close: () => sink.close(),
     }
   }
@@ -33,6 +34,7 @@ export class Auditor {
     return new Auditor(this.#policy, () => ({
       write: events => sink.write(events.map(event => ({ ...event, annotations: event.annotations.with(key, value) }))),
       settled: () => sink.settled?.(),
+      flush: () => sink.flush?.(),
       close: async () => {},
     }))
   }
@@ -47,6 +49,11 @@ export class Auditor {
   /** Waits until the events so far are where they are kept; undefined where they are. */
   settled(): Promise<void> | undefined {
     return this.#sink.settled?.()
+  }
+
+  /** Brings the events so far to where they are kept, without waiting for more; undefined where that is done. */
+  flush(): Promise<void> | undefined {
+    return this.#sink.flush?.()
   }
 
   /** Counts a request that is refused as its event could not be kept. */

@@ -1,4 +1,4 @@
-// Lines of earlier requests are used again, and never for a request that differs.
+// Lines are made from templates, and never from one of a request that differs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
@@ -15,12 +15,15 @@ const instant = fc.record({
   nanos: fc.constantFrom(0, 1, 999, 1000, 123_456_789, 999_999_999),
 })
 
-/** Most events are like one before, and differ in their id and their times. */
+/** Most events are like one before, and differ in their id, their address, the name of their object and their times. */
 const event: fc.Arbitrary<AuditEvent> = fc.record({
   level: usually('Metadata', ...LEVELS),
   auditID: fc.oneof({ weight: 12, arbitrary: fc.uuid() }, { weight: 1, arbitrary: fc.constant('own') }),
   stage: fc.oneof(usually<Stage>('ResponseComplete', ...STAGES), fc.constant<Stage>('RequestReceived')),
-  requestURI: usually('/a?b=<c>&d="e"', '/a'),
+  requestURI: fc.oneof(
+    usually('/a', '/a?b=<c>&d="e"', '/a?b=c&d=e', '/ü', '/\ue000', '/\\u0026'),
+    fc.webPath().map(path => `/${path}?watch=1&x`),
+  ),
   verb: usually('get', 'list'),
   user: usually(USERS[0], USERS[1], undefined),
   impersonatedUser: usually(undefined, USERS[1]),
@@ -29,6 +32,13 @@ const event: fc.Arbitrary<AuditEvent> = fc.record({
   userAgent: usually('kubectl', 'curl "quoted" ü', '"stageTimestamp":"'),
   objectRef: usually(
     { resource: 'pods', namespace: 'a', name: 'b' },
+    { resource: 'pods', namespace: 'a', name: 'longer' },
+    { resource: 'pods', namespace: 'a', name: 'ü' },
+    { resource: 'pods', namespace: 'a', name: '"&' },
+    { resource: 'pods', namespace: '\ue000', name: 'b' },
+    { resource: 'pods', namespace: 'b', name: 'b' },
+    { resource: 'pods', apiGroup: 'x', namespace: 'a', name: 'b' },
+    { resource: 'pods', subresource: 'status', namespace: 'a', name: 'b' },
     { resource: 'pods', namespace: 'a', name: '' },
     { resource: 'pods', namespace: 'a', name: 'b', uid: 'u' },
     { resource: 'pods', namespace: 'a', name: 'b', resourceVersion: '5' },

@@ -1,14 +1,14 @@
 /**
  * Lines of events that are collected as bytes, until they are written with one call.
  *
- * Most clients send the same requests again and again: they poll, renew leases and update statuses. The lines of such requests differ in
- * their id and their times, which are always as long. So a line that came before is copied, and those three are put into the copy; nothing
- * is joined, encoded or left to be collected as garbage.
+ * Requests of a client are alike: the lines of those for one resource in one namespace differ in their id, their address, the name of the
+ * object and their times. So the bytes around those are kept as a template, and a line is copied from it; nothing is joined, encoded or left
+ * to be collected as garbage. Templates are few, so that they stay in the caches of the processor, whichever objects are asked for.
  */
 import { formatTime, type Instant } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
 import type { Annotations } from './annotations.ts'
-import { type AuditEvent, eventJson, isCodeAlone } from './event.ts'
+import { type AuditEvent, eventJson, isCodeAlone, type ObjectReference } from './event.ts'
 import type { Level, Stage } from './policy.ts'
 
 const FIRST_BYTES = 64 * 1024
@@ -18,12 +18,9 @@ const MAX_KEPT_BYTES = 1024 * 1024
 const MAX_CHARACTER_BYTES = 3
 
 export class EventLines {
-  readonly #known = new KnownRequests()
+  readonly #templates = new Templates()
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #length = 0
-  /** A second and its text: almost all times are of the same one as the time before. */
-  #second = Number.NaN
-  readonly #secondText = new Uint8Array(SECOND.length)
 
   get byteLength(): number {
     return this.#length
@@ -43,10 +40,9 @@ export class EventLines {
 
   /** Adds an event as a line of JSON. */
   addJson(event: AuditEvent): void {
-    const areUsual = this.#isUsual(event.requestReceivedTimestamp) && this.#isUsual(event.stageTimestamp)
-    const line = areUsual ? this.#known.lineOf(event) : undefined
-    if (line) this.#addLike(line, event)
-    else this.add(eventJson(event))
+    const areUsual = isUsualTime(event.requestReceivedTimestamp) && isUsualTime(event.stageTimestamp)
+    const template = areUsual ? this.#templates.of(event) : undefined
+    if (!template || !this.#addFrom(template, event)) this.add(eventJson(event))
   }
 
   clear(): void {
@@ -54,35 +50,43 @@ export class EventLines {
     if (this.#bytes.byteLength > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   }
 
-  #addLike({ bytes, idAt, receivedAt, reachedAt }: KnownLine, event: AuditEvent): void {
-    this.#reserve(bytes.byteLength)
+  /** False, with nothing added, where a text has characters that JSON escapes in another way than Go, or that are not ASCII. */
+  #addFrom(template: Template, { auditID, requestURI, objectRef, requestReceivedTimestamp, stageTimestamp }: AuditEvent): boolean {
+    const name = objectRef?.name ?? ''
+    const address = textIn(requestURI)
+    if (address === undefined || !PLAIN.test(name)) return false
+    this.#reserve(MAX_TEMPLATE_BYTES + auditID.length + address.length + name.length)
+    this.#put(template.beforeId)
+    this.#putText(auditID)
+    this.#put(template.beforeAddress)
+    this.#putText(address)
+    this.#put(template.beforeName)
+    this.#putText(name)
+    const { receivedAt, reachedAt } = template
+    if (template.second !== requestReceivedTimestamp.seconds) renew(template, requestReceivedTimestamp)
     const start = this.#length
-    this.#bytes.set(bytes, start)
-    this.#bytes.write(event.auditID, start + idAt, 'latin1')
-    this.#putTime(event.requestReceivedTimestamp, start + receivedAt)
-    this.#putTime(event.stageTimestamp, start + reachedAt)
-    this.#length = start + bytes.byteLength
-  }
-
-  /** Whether the time has the usual length: its year has four digits. Then its second is ready to be put. */
-  #isUsual(instant: Instant): boolean {
-    if (instant.seconds === this.#second) return true
-    const text = formatTime(instant)
-    if (text.length !== SECOND.length) return false
-    this.#second = instant.seconds
-    for (let i = 0; i < SECOND.length - 1; i++) this.#secondText[i] = text.charCodeAt(i)
+    this.#put(template.rest)
+    this.#putMicros(requestReceivedTimestamp, start + receivedAt)
+    if (template.second !== stageTimestamp.seconds) this.#bytes.write(formatTime(stageTimestamp).slice(0, -1), start + reachedAt, 'latin1')
+    this.#putMicros(stageTimestamp, start + reachedAt)
     return true
   }
 
-  #putTime(instant: Instant, at: number): void {
-    if (instant.seconds !== this.#second) this.#isUsual(instant)
+  #put(bytes: Uint8Array): void {
+    this.#bytes.set(bytes, this.#length)
+    this.#length += bytes.byteLength
+  }
+
+  #putText(ascii: string): void {
+    this.#length += this.#bytes.write(ascii, this.#length, 'latin1')
+  }
+
+  #putMicros({ nanos }: Instant, at: number): void {
     const bytes = this.#bytes
-    const second = this.#secondText
-    for (let i = 0; i < SECOND.length - 1; i++) bytes[at + i] = second[i]!
-    let micros = Math.floor(instant.nanos / 1000)
-    for (let i = MICROS_END; i > MICROS_END - 6; i--) {
-      const rest = Math.floor(micros / 10)
-      bytes[at + i] = ZERO + micros - rest * 10
+    let micros = Math.trunc(nanos / 1000)
+    for (let i = at + MICROS_END; i > at + MICROS_END - 6; i--) {
+      const rest = Math.trunc(micros / 10)
+      bytes[i] = ZERO + micros - rest * 10
       micros = rest
     }
   }
@@ -101,65 +105,78 @@ const ZERO = 0x30
 const SECOND = '2006-01-02T15:04:05Z'
 const MICROS_END = '2006-01-02T15:04:05.00000'.length
 
-/** A line that came before. */
-type KnownLine = {
-  readonly level: Level
-  readonly stage: Stage
-  /** The status code; 0 before there is a response. */
-  readonly code: number
-  readonly annotations: Annotations
-  readonly bytes: Uint8Array
-  /** The positions of its id and its times. */
-  readonly idAt: number
-  readonly receivedAt: number
-  readonly reachedAt: number
+/** Whether the time has the usual length: its year has four digits. */
+const isUsualTime = (instant: Instant): boolean => formatTime(instant).length === SECOND.length
+
+/** ASCII without a character that JSON or Go writes as an escape. */
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/
+
+/** A text as it is in JSON; undefined where that takes more than to escape what queries of addresses have. */
+function textIn(address: string): string | undefined {
+  if (PLAIN.test(address)) return address
+  const escaped = address.replaceAll('&', '\\u0026')
+  return PLAIN.test(escaped.replaceAll('\\u0026', '')) ? escaped : undefined
 }
 
-/** A request that came before, except its address, by which it is found. */
-type KnownRequest = {
+/** The bytes of a line around its id, its address, the name of its object and its times. */
+type Template = {
+  readonly level: Level
+  readonly stage: Stage
   readonly verb: string
   readonly user: User | undefined
   readonly sourceIP: string | undefined
   readonly userAgent: string
-  readonly namespace: string | undefined
-  readonly name: string | undefined
-  /** Events about it. Lines of the first request are not kept, as many do not come again. */
-  seen: number
-  readonly lines: KnownLine[]
+  /** Its name is not compared. */
+  readonly objectRef: ObjectReference | undefined
+  readonly hasName: boolean
+  /** The status code; 0 before there is a response. */
+  readonly code: number
+  readonly annotations: Annotations
+  readonly beforeId: Uint8Array
+  readonly beforeAddress: Uint8Array
+  readonly beforeName: Uint8Array
+  readonly rest: Buffer
+  /** The second that both times in the rest have, up to their fraction: it is that of almost all events. */
+  second: number
+  /** The positions of the times. */
+  readonly receivedAt: number
+  readonly reachedAt: number
 }
 
-const MAX_REQUESTS = 2000
-const MAX_LINES = 4
-const MAX_LINE_BYTES = 2000
-/** The events of one request. */
-const SEEN_ONCE = 2
+const MAX_TEMPLATE_BYTES = 4000
 const UUID_LENGTH = 36
+/** Templates are sorted into sets by a hash, and each set has few. */
+const SETS = 256
+const MAX_OF_SET = 4
 
-class KnownRequests {
-  readonly #byAddress = new Map<string, KnownRequest>()
+class Templates {
+  readonly #sets: Template[][] = Array.from({ length: SETS }, () => [])
+  /** The hash of the last event of a set without a template: one is made for the second, as many events do not come again. */
+  readonly #seen = new Int32Array(SETS)
+  #replaced = 0
 
-  /** A line like that of the event, if there is one. The times of the event have the usual length. */
-  lineOf(event: AuditEvent): KnownLine | undefined {
+  /** The template for an event whose times have the usual length, if there is one. */
+  of(event: AuditEvent): Template | undefined {
     if (!isUsual(event)) return undefined
-    const { verb, user, sourceIPs, userAgent, objectRef } = event
-    const found = this.#byAddress.get(event.requestURI)
-    const isKnown = found?.verb === verb && found.user === user && found.sourceIP === sourceIPs[0] && found.userAgent === userAgent
-    if (!isKnown) return void this.#remember(event)
-    // A create names its object later.
-    if (found.namespace !== objectRef?.namespace || found.name !== objectRef?.name) return undefined
-    if (found.seen < SEEN_ONCE) return void found.seen++
-    return likeLine(found.lines, event) ?? newLine(found.lines, event)
+    const hash = hashOf(event)
+    const index = hash & (SETS - 1)
+    const set = this.#sets[index]!
+    for (const template of set) if (isFor(template, event)) return template
+    if (this.#seen[index] === hash) return this.#add(set, event)
+    this.#seen[index] = hash
+    return undefined
   }
 
-  #remember({ requestURI, verb, user, sourceIPs, userAgent, objectRef }: AuditEvent): void {
-    if (requestURI.length > MAX_LINE_BYTES) return
-    if (this.#byAddress.size >= MAX_REQUESTS) this.#byAddress.clear()
-    const { namespace, name } = objectRef ?? {}
-    this.#byAddress.set(requestURI, { verb, user, sourceIP: sourceIPs[0], userAgent, namespace, name, seen: 1, lines: [] })
+  #add(set: Template[], event: AuditEvent): Template | undefined {
+    const template = templateOf(event)
+    if (!template) return undefined
+    if (set.length < MAX_OF_SET) set.push(template)
+    else set[this.#replaced++ % MAX_OF_SET] = template
+    return template
   }
 }
 
-/** Whether everything that is not compared is absent. Ids have no character that JSON escapes (`http/exchange.ts`): a length is enough. */
+/** Whether everything that a template does not compare is absent. */
 const isUsual = ({ auditID, impersonatedUser, sourceIPs, objectRef, responseStatus, requestObject, responseObject }: AuditEvent): boolean =>
   auditID.length === UUID_LENGTH &&
   impersonatedUser === undefined &&
@@ -172,27 +189,81 @@ const isUsual = ({ auditID, impersonatedUser, sourceIPs, objectRef, responseStat
 
 const codeOf = ({ responseStatus }: AuditEvent): number => responseStatus?.code ?? 0
 
-function likeLine(lines: readonly KnownLine[], event: AuditEvent): KnownLine | undefined {
-  const { level, stage, annotations } = event
-  const code = codeOf(event)
-  for (const line of lines)
-    if (line.stage === stage && line.code === code && line.level === level && line.annotations === annotations) return line
-  return undefined
+/** Of lengths and a few characters: it has to be cheap, and most events of a server differ in them. */
+function hashOf(event: AuditEvent): number {
+  const { stage, verb, user, userAgent, objectRef } = event
+  let hash = stage.length * 31 + codeOf(event)
+  hash = Math.imul(hash, 31) + ends(verb)
+  hash = Math.imul(hash, 31) + (user === undefined ? 0 : ends(user.name))
+  hash = Math.imul(hash, 31) + ends(userAgent)
+  if (objectRef) hash = Math.imul(Math.imul(hash, 31) + ends(objectRef.resource ?? ''), 31) + ends(objectRef.namespace ?? '')
+  return hash ^ (hash >>> 8) ^ (hash >>> 16)
 }
 
-function newLine(lines: KnownLine[], event: AuditEvent): KnownLine | undefined {
-  const bytes = Buffer.from(`${eventJson(event)}\n`)
-  if (bytes.byteLength > MAX_LINE_BYTES) return undefined
-  const { level, stage, annotations } = event
+/** A number for the length, the first and the last character. */
+const ends = (text: string): number =>
+  text === '' ? 0 : text.length + Math.imul(text.charCodeAt(0), 7) + Math.imul(text.charCodeAt(text.length - 1), 131)
+
+function isFor(template: Template, event: AuditEvent): boolean {
+  return (
+    template.stage === event.stage &&
+    template.code === codeOf(event) &&
+    template.user === event.user &&
+    template.annotations === event.annotations &&
+    template.level === event.level &&
+    template.verb === event.verb &&
+    template.sourceIP === event.sourceIPs[0] &&
+    template.userAgent === event.userAgent &&
+    areAlike(template, event.objectRef)
+  )
+}
+
+/** Whether references differ at most in the name. */
+function areAlike({ objectRef: known, hasName }: Template, other: ObjectReference | undefined): boolean {
+  if (!known || !other) return known === other
+  return (
+    known.resource === other.resource &&
+    known.namespace === other.namespace &&
+    known.apiGroup === other.apiGroup &&
+    known.apiVersion === other.apiVersion &&
+    known.subresource === other.subresource &&
+    hasName === Boolean(other.name)
+  )
+}
+
+/** Stands for a text that is replaced. */
+const MARK = '\ue000'
+
+function templateOf(event: AuditEvent): Template | undefined {
+  const { level, stage, verb, user, sourceIPs, userAgent, objectRef, annotations } = event
+  const hasName = Boolean(objectRef?.name)
+  const json = eventJson({
+    ...event,
+    auditID: MARK,
+    requestURI: MARK,
+    ...(hasName && { objectRef: { ...objectRef, name: MARK } }),
+  })
+  const parts = `${json}\n`.split(MARK).map(part => Buffer.from(part))
+  // Another text has the mark as well.
+  if (parts.length !== (hasName ? 4 : 3) || json.length * MAX_CHARACTER_BYTES > MAX_TEMPLATE_BYTES) return undefined
+  const [beforeId, beforeAddress, third, last] = parts as [Buffer, Buffer, Buffer, Buffer | undefined]
+  const [beforeName, rest] = last ? [third, last] : [NOTHING, third]
   // Quotes within texts are escaped, so that the first such text is the name of the field.
-  const after = (name: string) => bytes.indexOf(name) + name.length
-  const line = {
-    ...{ level, stage, code: codeOf(event), annotations, bytes },
-    idAt: after('"auditID":"'),
+  const after = (name: string) => rest.indexOf(name) + name.length
+  return {
+    ...{ level, stage, verb, user, sourceIP: sourceIPs[0], userAgent, objectRef, hasName, code: codeOf(event), annotations },
+    ...{ beforeId, beforeAddress, beforeName, rest, second: Number.NaN },
     receivedAt: after('"requestReceivedTimestamp":"'),
     reachedAt: after('"stageTimestamp":"'),
   }
-  if (lines.length >= MAX_LINES) lines.length = 0
-  lines.push(line)
-  return line
+}
+
+const NOTHING = new Uint8Array(0)
+
+/** Puts another second into a template. */
+function renew(template: Template, instant: Instant): void {
+  const { rest, receivedAt, reachedAt } = template
+  const text = formatTime(instant).slice(0, -1)
+  for (const at of [receivedAt, reachedAt]) rest.write(text, at, 'latin1')
+  template.second = instant.seconds
 }

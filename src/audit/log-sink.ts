@@ -55,8 +55,8 @@ export class LogSink implements AuditSink {
       if (this.#options.format === 'legacy') this.#lines.add(eventLine(event))
       else this.#lines.addJson(event)
     }
-    if (!this.#options.isGrouped || this.#lines.byteLength > MAX_WAITING) return this.#flush()
-    this.#flushing ??= setImmediate(() => this.#flush())
+    if (!this.#options.isGrouped || this.#lines.byteLength > MAX_WAITING) return this.#write()
+    this.#flushing ??= setImmediate(() => this.#write())
     return true
   }
 
@@ -67,12 +67,18 @@ export class LogSink implements AuditSink {
     }))
   }
 
+  flush(): Promise<void> | undefined {
+    if (this.#flushing) void this.#write()
+    return this.#writing
+  }
+
   async close(): Promise<void> {
-    await this.#flush()
+    await this.#write()
     await this.#writer.close()
   }
 
-  #flush(): MaybePromise<boolean> {
+  /** Writes the lines that wait. */
+  #write(): MaybePromise<boolean> {
     if (this.#flushing) clearImmediate(this.#flushing)
     const events = this.#events
     const settle = this.#settle

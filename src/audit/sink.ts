@@ -6,6 +6,8 @@ export interface AuditSink {
   write(events: readonly AuditEvent[]): boolean | Promise<boolean>
   /** Waits until all events that `write` has taken without waiting are kept; undefined where they are, or where nobody waits for that. */
   settled?(): Promise<void> | undefined
+  /** The same, but does not wait for further events that could be kept together with them. Every sink that has one has the other. */
+  flush?(): Promise<void> | undefined
   /** Delivers everything that it still holds, then takes no more. */
   close(): Promise<void>
 }
@@ -22,15 +24,16 @@ export function everySink(sinks: readonly AuditSink[]): AuditSink {
       const isKept = (results: readonly boolean[]) => results.every(Boolean)
       return written.some(result => result instanceof Promise) ? Promise.all(written).then(isKept) : isKept(written as boolean[])
     },
-    settled() {
-      const unsettled = sinks.flatMap(sink => sink.settled?.() ?? [])
-      return unsettled.length > 1 ? Promise.all(unsettled).then(() => {}) : unsettled[0]
-    },
+    settled: () => whenAll(sinks.flatMap(sink => sink.settled?.() ?? [])),
+    flush: () => whenAll(sinks.flatMap(sink => sink.flush?.() ?? [])),
     async close() {
       await Promise.all(sinks.map(sink => sink.close()))
     },
   }
 }
+
+const whenAll = (waits: readonly Promise<void>[]): Promise<void> | undefined =>
+  waits.length > 1 ? Promise.all(waits).then(() => {}) : waits[0]
 
 /** A sink whose failures no request notices: those are counted and logged, and the request goes on. */
 export function lenient(sink: AuditSink): AuditSink {
@@ -40,6 +43,7 @@ export function lenient(sink: AuditSink): AuditSink {
       return written instanceof Promise ? written.then(() => true) : true
     },
     settled: () => sink.settled?.(),
+    flush: () => sink.flush?.(),
     close: () => sink.close(),
   }
 }

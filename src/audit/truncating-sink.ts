@@ -56,6 +56,10 @@ export class TruncatingSink implements AuditSink {
     return this.#next.settled?.()
   }
 
+  flush(): Promise<void> | undefined {
+    return this.#next.flush?.()
+  }
+
   close(): Promise<void> {
     return this.#next.close()
   }

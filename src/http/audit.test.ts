@@ -6,6 +6,7 @@ import type { AuditSink } from '../audit/sink.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
 import { audit, holdForAudit } from './audit.ts'
 import type { Exchange, Handler } from './exchange.ts'
+import type { Settle } from './message.ts'
 
 /** A sink that takes events at once and keeps them later. */
 function slowSink() {
@@ -50,7 +51,7 @@ function audited(sink: AuditSink, policy: object = {}) {
   const api = { auditor, now: () => new Date() }
   const handle = holdForAudit(audit(handler, api), api)
   const ask = (method: string, verb: string) => void Promise.resolve(handle(exchangeOf(method, verb))).then(() => done.push('answered'))
-  return { done, ask }
+  return { done, ask, handle }
 }
 
 test('a read is handled while its line is written, and answered when it is', async () => {
@@ -62,6 +63,20 @@ test('a read is handled while its line is written, and answered when it is', asy
   keep()
   await turn()
   assert.deepEqual(done, ['GET', 'answered'])
+})
+
+test('a connection that asks before it sends gets the response at once, and waits until the lines are written', async () => {
+  const { sink, keep } = slowSink()
+  const { handle } = audited({ ...sink, flush: () => sink.settled!() })
+  let settle: Settle | undefined
+  const exchange = exchangeOf('GET', 'get')
+  const request = Object.assign(exchange.request, { beforeSending: (given: Settle) => void (settle = given) })
+  assert.equal(handle({ ...exchange, request }), RESPONSE)
+  const waiting = settle!()
+  assert.ok(waiting)
+  keep()
+  await waiting
+  assert.equal(settle!(), undefined)
 })
 
 test('a write is handled when its line is written', async () => {

@@ -52,8 +52,14 @@ const mayHaveEffects = (exchange: Exchange): boolean =>
 /** Holds responses back until the events of their requests are kept. */
 export const holdForAudit = (next: Handler, { auditor }: AuditApi): Handler => {
   if (!auditor) return next
-  const hold = (exchange: Exchange, response: Response): MaybePromise<Response> => {
-    const waiting = exchange.audit && auditor.settled()
+  const flush = () => auditor.flush()
+  const hold = ({ request, audit: record }: Exchange, response: Response): MaybePromise<Response> => {
+    if (!record) return response
+    if (request.beforeSending) {
+      request.beforeSending(flush)
+      return response
+    }
+    const waiting = auditor.settled()
     return waiting ? waiting.then(() => response) : response
   }
   return exchange => {

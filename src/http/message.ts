@@ -30,6 +30,11 @@ export interface Request {
   readonly unsentResponses?: UnsentResponses
   /** Called when the request no longer waits in a queue. */
   readonly passed?: () => void
+  /**
+   * Has something done when the response is about to be sent, for all responses that are sent at that moment; the response is sent once the
+   * promise, if there is one, has resolved. Absent where a response is sent as soon as there is one.
+   */
+  beforeSending?(settle: Settle): void
   /** The protocol that the client wants to upgrade to: WebSocket, or another that is only forwarded. */
   readonly upgrade?: 'websocket' | 'other' | undefined
   /** Aborts when the client disconnects before the response, or the request is cancelled. */
@@ -42,6 +47,8 @@ export interface Request {
   /** The whole body, also when called repeatedly; undefined once more than `limit` bytes have arrived, and then the rest is not read. */
   readBody(limit: number): MaybePromise<Uint8Array | undefined>
 }
+
+export type Settle = () => Promise<void> | undefined
 
 /** The destination of a streamed response; the common part of Node's HTTP/1.1 responses and HTTP/2 streams. */
 export interface Outlet {

@@ -9,7 +9,7 @@ import type { TLSSocket } from 'node:tls'
 import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
-import type { Peer, Request, Response } from '../message.ts'
+import type { Peer, Request, Response, Settle } from '../message.ts'
 import { abandon, pump } from '../streams.ts'
 import { DirectOutlet, framingLine, framingOf, headOf, lengthLine, writeAtOnce } from './direct-response.ts'
 import { type IterationEnd, isSmall } from './iteration-end.ts'
@@ -97,17 +97,25 @@ class DirectConnection {
     opened()
     try {
       const answer = serve(request)
-      if (answer instanceof Promise) answer.then(this.#sendLater, this.#failed)
+      if (answer instanceof Promise) answer.then(this.#sendSoon, this.#failed)
       else if (isSmall(answer)) iterationEnd.add(() => this.#sendLater(answer))
-      else this.#send(answer)
+      else this.#sendLater(answer)
     } catch (error) {
       this.#failed(error)
     }
   }
 
+  /** Sends a response that came late; together with others of this iteration where something has to be done before. */
+  #sendSoon = (answer: Response): void => {
+    if (this.#request?.settle) this.#options.iterationEnd.add(() => this.#sendLater(answer))
+    else this.#sendLater(answer)
+  }
+
   #sendLater = (answer: Response): void => {
     try {
-      this.#send(answer)
+      const waiting = this.#request?.settle?.()
+      if (waiting) waiting.then(() => this.#send(answer)).catch(this.#failed)
+      else this.#send(answer)
     } catch (error) {
       this.#failed(error)
     }
@@ -207,12 +215,17 @@ class DirectRequest implements Request {
   readonly protocol = 'HTTP/1.1'
   readonly peer: Peer
   readonly signal = new Cancellable()
+  settle: Settle | undefined = undefined
   readonly #whole: WholeRequest
   #stream: Readable | undefined
 
   constructor(whole: WholeRequest, peer: Peer) {
     this.#whole = whole
     this.peer = peer
+  }
+
+  beforeSending(settle: Settle): void {
+    this.settle = settle
   }
 
   get method(): string {

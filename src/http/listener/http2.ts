@@ -4,7 +4,7 @@ import { Cancellable } from '../../lib/cancellation.ts'
 import { LIMITS } from '../../lib/limits.ts'
 import { type MaybePromise, whenDone } from '../../lib/maybe-promise.ts'
 import type { UnsentResponses } from '../flow-control/unsent-responses.ts'
-import { type Outlet, type Peer, type Request, type RequestHeaders, type Response, textResponse } from '../message.ts'
+import { type Outlet, type Peer, type Request, type RequestHeaders, type Response, type Settle, textResponse } from '../message.ts'
 import { abandon, collect, pump } from '../streams.ts'
 import { authorityProblem } from './host.ts'
 import { isSmall } from './iteration-end.ts'
@@ -28,6 +28,7 @@ class Http2Request implements Request {
   readonly unsentResponses: UnsentResponses
   readonly passed: () => void
   readonly signal = new Cancellable()
+  settle: Settle | undefined = undefined
   readonly #stream: ServerHttp2Stream
   #body: Promise<Uint8Array | undefined> | undefined
 
@@ -40,6 +41,10 @@ class Http2Request implements Request {
     this.unsentResponses = unsentResponses
     this.passed = passed
     this.#stream = stream
+  }
+
+  beforeSending(settle: Settle): void {
+    this.settle = settle
   }
 
   get isGone(): boolean {
@@ -87,11 +92,17 @@ export function answerHttp2(
   if (answered instanceof Promise)
     return answered.then(answer => {
       request.passed()
-      return reply(answer, stream, request)
+      if (!request.settle) return reply(answer, stream, request)
+      connection.atEnd(() => replyWhenReady(answer, stream, request))
     })
   request.passed()
-  if (!isSmall(answered)) return reply(answered, stream, request)
-  connection.atEnd(() => reply(answered, stream, request))
+  if (!isSmall(answered)) return replyWhenReady(answered, stream, request)
+  connection.atEnd(() => replyWhenReady(answered, stream, request))
+}
+
+function replyWhenReady(answer: Response, stream: ServerHttp2Stream, request: Http2Request): MaybePromise<void> {
+  const waiting = request.settle?.()
+  return waiting ? waiting.then(() => reply(answer, stream, request)) : reply(answer, stream, request)
 }
 
 function reply(answer: Response, stream: ServerHttp2Stream, { method }: Request): MaybePromise<void> {

@@ -4,8 +4,9 @@ import { EventEmitter } from 'node:events'
 import type { ServerHttp2Stream } from 'node:http2'
 import { test } from 'node:test'
 import type { TLSSocket } from 'node:tls'
+import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { UnsentResponses } from '../flow-control/unsent-responses.ts'
-import { bytesResponse, type Request, type Response } from '../message.ts'
+import { bytesResponse, type Request, type Response, type Settle } from '../message.ts'
 import { answerDirectly } from './direct.ts'
 import { answerHttp2 } from './http2.ts'
 import { IterationEnd } from './iteration-end.ts'
@@ -65,7 +66,7 @@ test('jobs that come alone are mostly done at once, until some come together', a
 })
 
 /** A server of plain connections that notes its steps. */
-function direct(responseOf: (request: Request) => Response) {
+function direct(responseOf: (request: Request) => MaybePromise<Response>) {
   const done: string[] = []
   const iterationEnd = new IterationEnd()
   const connect = (name: string): EventEmitter => {
@@ -112,6 +113,41 @@ test('a large response is sent at once: it would only take up memory', () => {
   assert.equal(done[1], 'sent a')
 })
 
+for (const [size, response] of [
+  ['small', small],
+  ['large', () => bytesResponse(200, 'text/plain', Buffer.alloc(1 << 20))],
+] as const)
+  test(`a ${size} response over HTTP/1.1 waits for what has to be done before`, async () => {
+    let isDone = () => {}
+    const { done, connect } = direct(request => {
+      request.beforeSending!(() => new Promise(resolve => (isDone = resolve)))
+      return response()
+    })
+    connect('a').emit('data', GET)
+    await iteration()
+    assert.deepEqual(done, ['handled a'])
+    isDone()
+    await iteration()
+    assert.equal(done[1], 'sent a')
+  })
+
+test('responses that come later are sent together where something has to be done before', async () => {
+  const ready: ((response: Response) => void)[] = []
+  const { done, connect } = direct(request => {
+    request.beforeSending!(() => void done.push('settled'))
+    return new Promise(resolve => ready.push(resolve))
+  })
+  for (const name of ['a', 'b']) connect(name).emit('data', GET)
+  for (const resolve of ready) resolve(small())
+  await Promise.resolve()
+  assert.deepEqual(done, ['handled a', 'handled b'])
+  await iteration()
+  assert.deepEqual(
+    done.filter(step => step.startsWith('s')),
+    ['settled', 'sent a', 'settled', 'sent b'],
+  )
+})
+
 test('a client that goes away before the end of the iteration is sent nothing', async () => {
   const { done, connect } = direct(small)
   const socket = connect('a')
@@ -122,7 +158,7 @@ test('a client that goes away before the end of the iteration is sent nothing', 
 })
 
 /** Serves a stream of HTTP/2 that notes its calls. */
-function http2(body: Uint8Array) {
+function http2(body: Uint8Array, settle?: Settle) {
   const done: string[] = []
   const jobs: (() => unknown)[] = []
   const stream = Object.assign(new EventEmitter(), {
@@ -141,7 +177,10 @@ function http2(body: Uint8Array) {
       unsentResponses: new UnsentResponses(1, 1),
       headerLines: [],
       passed: () => void done.push('passed'),
-      serve: () => bytesResponse(200, 'text/plain', body),
+      serve: request => {
+        if (settle) request.beforeSending!(settle)
+        return bytesResponse(200, 'text/plain', body)
+      },
       atEnd: send => void jobs.push(send),
     },
   )
@@ -154,6 +193,21 @@ test('over HTTP/2 a small response waits for the end of the iteration, and its r
   for (const job of jobs) job()
   assert.deepEqual(done, ['passed', 'sent'])
 })
+
+for (const [size, bytes] of [
+  ['small', 1],
+  ['large', 1 << 20],
+] as const)
+  test(`a ${size} response over HTTP/2 waits for what has to be done before`, async () => {
+    let isDone = () => {}
+    const { done, jobs } = http2(Buffer.alloc(bytes), () => new Promise(resolve => (isDone = resolve)))
+    for (const job of jobs) job()
+    await iteration()
+    assert.deepEqual(done, ['passed'])
+    isDone()
+    await iteration()
+    assert.deepEqual(done, ['passed', 'sent'])
+  })
 
 test('over HTTP/2 a large response is sent at once, and none to a stream that is gone', () => {
   const large = http2(Buffer.alloc(1 << 20))
