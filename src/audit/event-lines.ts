@@ -189,7 +189,7 @@ const isUsual = ({ auditID, impersonatedUser, sourceIPs, objectRef, responseStat
 
 const codeOf = ({ responseStatus }: AuditEvent): number => responseStatus?.code ?? 0
 
-/** Of lengths and a few characters: it has to be cheap, and most events of a server differ in them. */
+/** A hash of lengths and a few characters: it has to be cheap, and most events of a server differ in them. */
 function hashOf(event: AuditEvent): number {
   const { stage, verb, user, userAgent, objectRef } = event
   let hash = stage.length * 31 + codeOf(event)
