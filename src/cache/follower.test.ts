@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { entryOf, Recorder, widgets } from '../../test/kits/cache/widgets.ts'
+import type { Observer } from '../schema/object-revision.ts'
 import { MemoryStore } from '../storage/memory.ts'
 import { type Batch, Compacted, type Event } from '../storage/store.ts'
 import { Caches } from './caches.ts'
@@ -44,8 +45,8 @@ async function open() {
     new AbortController().signal,
   )
   const sink = new Recorder()
-  const write = async (name: string) => {
-    const { key, value } = entryOf(`default/${name}`, {}, 0)
+  const write = async (name: string, uid = '') => {
+    const { key, value } = entryOf(`default/${name}`, { uid }, 0)
     const { entry } = await store.get(key)
     const swapped = await store.swap(key, { expect: entry?.modified ?? 0, value })
     assert(swapped.ok)
@@ -80,6 +81,25 @@ test('after missed history everything is read again: watches end cleanly, observ
   assert.deepEqual(seen, ['a@2', 'b@3', 'b@4'])
   assert.deepEqual(sink.ended, { error: undefined })
   assert.equal(caches.of(widgets).oldest, revision)
+  await close()
+})
+
+test('an object that was replaced by another of its name while history was missed is reported as deleted, then the other as new', async () => {
+  const { store, caches, write, close } = await open()
+  const changes: (readonly [uid: string, revision: number, deleted: boolean, replaced: string | undefined])[] = []
+  const changed: Observer['changed'] = (_, { uid, revision, deleted }, previous) =>
+    void changes.push([uid, revision, deleted, previous?.uid])
+  caches.observe({ changed, joined() {} }, new AbortController().signal)
+  await caches.reached(await write('a', 'one'))
+  store.failure = new Compacted(3, 4)
+  store.isCompacted = true
+  await caches.reached(await write('a', 'two'))
+  assert.deepEqual(changes, [
+    ['one', 2, false, undefined],
+    ['one', 2, true, 'one'],
+    ['two', 3, false, undefined],
+  ])
+  assert.deepEqual([caches.of(widgets).count, caches.of(widgets).get(`${widgets.prefix}default/a`)?.uid], [1, 'two'])
   await close()
 })
 

@@ -214,17 +214,13 @@ export class ResourceCache implements ByteSource, Evictable {
       const previous = this.get(entry.key)
       if (previous?.revision === entry.modified && !isBack) continue
       const current = objectRevisionOf(this.resource, entry)
+      // Another object of the same name: its predecessor was deleted meanwhile, and whoever depends on that has to hear of it.
+      const isReplaced = previous !== undefined && previous.uid !== current.uid && previous.uid !== '' && current.uid !== ''
+      if (isReplaced) changes.push(this.#bury(previous, entry.modified - 1))
       this.#setNewest(current)
-      changes.push({ current, previous })
+      changes.push({ current, previous: isReplaced ? undefined : previous })
     }
-    for (const previous of [...this.current()]) {
-      if (present.has(previous.key)) continue
-      const current = tombstoneOf(previous, revision)
-      // Its bytes are made of those that it replaces, to which it loses its reference.
-      void current.json
-      this.#setNewest(current)
-      changes.push({ current, previous })
-    }
+    for (const previous of [...this.current()]) if (!present.has(previous.key)) changes.push(this.#bury(previous, revision))
     this.#log = []
     this.#dropped = this.#evicted = this.#logBytes = 0
     this.#oldest = revision
@@ -234,6 +230,15 @@ export class ResourceCache implements ByteSource, Evictable {
       if (newest.deleted) this.#free(newest)
     }
     return changes
+  }
+
+  /** Takes an object for deleted whose deletion was not seen. */
+  #bury(previous: CachedRevision, revision: Revision): Replaced {
+    const current = tombstoneOf(previous, revision)
+    // Its bytes are made of those that it replaces, to which it loses its reference.
+    void current.json
+    this.#setNewest(current)
+    return { current, previous }
   }
 
   get(key: string): CachedRevision | undefined {

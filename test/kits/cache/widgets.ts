@@ -18,12 +18,18 @@ export const Widget = defineKind({
 })
 export const widgets: Resource = resourceOf(Widget, 'k8s.io')
 
-export type State = { readonly labels?: Record<string, string>; readonly color?: string }
+export type State = { readonly uid?: string; readonly labels?: Record<string, string>; readonly color?: string }
 
 /** A stored widget, as the registry would write it. */
 export function entryOf(path: string, state: State, modified: Revision): Entry {
   const [namespace, name] = path.split('/')
-  const metadata = { name, namespace, resourceVersion: '', ...(state.labels && { labels: state.labels }) }
+  const metadata = {
+    name,
+    namespace,
+    ...(state.uid && { uid: state.uid }),
+    resourceVersion: '',
+    ...(state.labels && { labels: state.labels }),
+  }
   const object = { kind: 'Widget', apiVersion: 'test.example/v1', metadata, spec: state.color === undefined ? {} : { color: state.color } }
   return { key: `${widgets.prefix}${path}`, value: Buffer.from(JSON.stringify(object)), created: modified, modified }
 }
