@@ -12,6 +12,8 @@ const UNSAFE = /[<>&\u2028\u2029]/
 const ALL_UNSAFE = new RegExp(UNSAFE, 'g')
 
 /** A text as a JSON string. */
-export const quoted = (text: string): string => (PLAIN.test(text) ? `"${text}"` : escapedJson(text))
-/** Texts of ASCII without a character that JSON or Go writes as an escape. */
+export const quoted = (text: string): string => (isPlain(text) ? `"${text}"` : escapedJson(text))
+
+/** Whether a text is of ASCII without a character that JSON or Go writes as an escape. */
+export const isPlain = (text: string): boolean => PLAIN.test(text)
 const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/

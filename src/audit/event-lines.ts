@@ -8,6 +8,7 @@
 import { formatTime, type Instant } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
 import type { Annotations } from './annotations.ts'
+import { isPlain } from './escaped-json.ts'
 import { type AuditEvent, eventJson, isCodeAlone, type ObjectReference } from './event.ts'
 import type { Level, Stage } from './policy.ts'
 
@@ -50,11 +51,11 @@ export class EventLines {
     if (this.#bytes.byteLength > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   }
 
-  /** False, with nothing added, where a text has characters that JSON escapes in another way than Go, or that are not ASCII. */
+  /** False, with nothing added, where a text needs other escapes than those that addresses have. */
   #addFrom(template: Template, { auditID, requestURI, objectRef, requestReceivedTimestamp, stageTimestamp }: AuditEvent): boolean {
     const name = objectRef?.name ?? ''
-    const address = textIn(requestURI)
-    if (address === undefined || !PLAIN.test(name)) return false
+    const address = escapedAddress(requestURI)
+    if (address === undefined || !isPlain(name)) return false
     this.#reserve(MAX_TEMPLATE_BYTES + auditID.length + address.length + name.length)
     this.#put(template.beforeId)
     this.#putText(auditID)
@@ -108,14 +109,10 @@ const MICROS_END = '2006-01-02T15:04:05.00000'.length
 /** Whether the time has the usual length: its year has four digits. */
 const isUsualTime = (instant: Instant): boolean => formatTime(instant).length === SECOND.length
 
-/** ASCII without a character that JSON or Go writes as an escape. */
-const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/
-
-/** A text as it is in JSON; undefined where that takes more than to escape what queries of addresses have. */
-function textIn(address: string): string | undefined {
-  if (PLAIN.test(address)) return address
-  const escaped = address.replaceAll('&', '\\u0026')
-  return PLAIN.test(escaped.replaceAll('\\u0026', '')) ? escaped : undefined
+/** An address as it is in JSON, where nothing but the `&` of its query has to be escaped. */
+function escapedAddress(address: string): string | undefined {
+  if (isPlain(address)) return address
+  return isPlain(address.replaceAll('&', '')) ? address.replaceAll('&', '\\u0026') : undefined
 }
 
 /** The bytes of a line around its id, its address, the name of its object and its times. */
@@ -244,8 +241,8 @@ function templateOf(event: AuditEvent): Template | undefined {
     ...(hasName && { objectRef: { ...objectRef, name: MARK } }),
   })
   const parts = `${json}\n`.split(MARK).map(part => Buffer.from(part))
-  // Another text has the mark as well.
-  if (parts.length !== (hasName ? 4 : 3) || json.length * MAX_CHARACTER_BYTES > MAX_TEMPLATE_BYTES) return undefined
+  // There are more where another text has the mark as well.
+  if (parts.length !== (hasName ? 4 : 3) || Buffer.byteLength(json) > MAX_TEMPLATE_BYTES) return undefined
   const [beforeId, beforeAddress, third, last] = parts as [Buffer, Buffer, Buffer, Buffer | undefined]
   const [beforeName, rest] = last ? [third, last] : [NOTHING, third]
   // Quotes within texts are escaped, so that the first such text is the name of the field.
