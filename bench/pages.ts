@@ -238,7 +238,7 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
           `× ${(apart.perSecond / one.perSecond).toFixed(2)}`,
           percent(two.perSecond, apart.perSecond),
           aim(`≥ ${percent(target, 2)}`, two.perSecond / apart.perSecond >= target / 2),
-          `${percent(clientShare, 1)} of a core`,
+          aim(`${percent(clientShare, 1)} of a core`, clientShare < 0.25),
         ]),
       ),
       table(

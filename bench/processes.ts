@@ -8,11 +8,11 @@ import { readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nanosOf } from './cost.ts'
-import { batchesOf, Flood, type Flooded, type RequestBatch, Streams } from './light-client.ts'
-import { median } from './numbers.ts'
+import { Flood, type FloodOptions, Streams } from './light-client.ts'
+import { median, percent } from './numbers.ts'
 import { configMap } from './objects.ts'
 import { CONFIG_MAPS, OBJECTS, prepare } from './operations.ts'
-import { bodyOf, requestBytes, type Target } from './raw-client.ts'
+import { bodyOf, connectTo, HTTP1, requestBytes, type Target } from './raw-client.ts'
 import { newFolder, PLAIN_ENVIRONMENT, type Running, residentMB, startKeelson } from './servers.ts'
 
 /**
@@ -54,7 +54,12 @@ type Work = {
   /** Opens connections, so many times fewer than for a server alone, and returns how to do so much of it. */
   open(server: Running, fewer: number): Promise<Opened>
 }
-type Opened = { run(size: number): Promise<() => Promise<number>>; close(): void }
+type Opened = {
+  /** Prepares so much of it; calling the result does it, and resolves with how much it was. */
+  run(size: number): Promise<() => Promise<number>>
+  /** Closes all connections, and throws unless the server has done all that was counted. */
+  close(): Promise<void>
+}
 
 const FLAGS = ['--controllers=none', '--nodes=0']
 const STARTS = 5
@@ -138,7 +143,7 @@ async function measured(work: Work, subjects: readonly Subject[], quick: boolean
   const isTime = (round: number) => round < FEWEST_ROUNDS || (!quick && round < ROUNDS && performance.now() - began < MAX_WORK_MS)
   for (let round = 0; isTime(round); round++)
     for (const [i, subject] of subjects.entries()) rounds[i]!.push(await roundOf(subject, await open[i]!.run(work.size / (quick ? 2 : 1))))
-  for (const { close } of open) close()
+  for (const { close } of open) await close()
   const middle = (of: (round: Round) => number, which: number) => median(rounds[which]!.map(of))
   const cost = (which: number) => ({
     perSecond: middle(each => each.perSecond, which),
@@ -149,8 +154,9 @@ async function measured(work: Work, subjects: readonly Subject[], quick: boolean
   const [one, two, apart] = [cost(0), cost(1), cost(2)]
   const times = (of: ProcessCost) => `× ${(of.perSecond / one.perSecond).toFixed(2)}`
   const spent = [one, two, apart].map(({ micros }) => micros.toFixed(0)).join(', ')
-  progress(`${name}: ${spent} µs, throughput ${times(two)}, two servers ${times(apart)}`)
-  return { name, target, one, two, apart, clientShare: middle(each => each.clientShare, 1) }
+  const clientShare = middle(each => each.clientShare, 1)
+  progress(`${name}: ${spent} µs, throughput ${times(two)}, two servers ${times(apart)}, client ${percent(clientShare, 1)} of a core`)
+  return { name, target, one, two, apart, clientShare }
 }
 
 /** The same work at several servers at once, each with its part of the connections and of the requests. */
@@ -161,8 +167,8 @@ async function together(work: Work, servers: readonly Running[]): Promise<Opened
       const runs = await Promise.all(opened.map(each => each.run(Math.ceil(size / servers.length))))
       return async () => (await Promise.all(runs.map(run => run()))).reduce((sum, count) => sum + count, 0)
     },
-    close() {
-      for (const each of opened) each.close()
+    async close() {
+      for (const each of opened) await each.close()
     },
   }
 }
@@ -193,48 +199,88 @@ const progress = (text: string): void => void process.stderr.write(`processes: $
 const CONNECTIONS = 32
 /** Writes are not pipelined, as no client does that; so that as many are under way, they have more connections. */
 const WRITE_CONNECTIONS = 64
-const EVENT_WRITE_CONNECTIONS = 4
+const EVENT_WRITE_CONNECTIONS = 8
 
-const read = (name: string, path: string, more: Pick<Work, 'target' | 'size' | 'warmUp'> & { readonly depth: number }): Work => ({
+type ReadOptions = Pick<Work, 'target' | 'size' | 'warmUp'> & Pick<FloodOptions, 'depth' | 'sleepMs'>
+
+const read = (name: string, path: string, { target, size, warmUp, ...more }: ReadOptions): Work => ({
   name,
-  ...more,
-  open: ({ target }, fewer) =>
-    flooding(target, CONNECTIONS / fewer, requests => batchesOf(requestBytes('GET', path), { requests, depth: more.depth })),
+  target,
+  size,
+  warmUp,
+  async open({ target }, fewer) {
+    const bytes = requestBytes('GET', path)
+    const body = await bodyOf(target, path)
+    const flood = await Flood.open(target, { connections: CONNECTIONS / fewer, request: () => bytes, ...more })
+    return {
+      run: size => prepared(flood, size),
+      async close() {
+        flood.close()
+        const last = await bodyOf(target, path)
+        if (last.length !== body.length) throw new Error(`${path}: at first ${body.length} bytes, at last ${last.length}`)
+      },
+    }
+  },
 })
 
-async function flooding(target: Target, connections: number, batches: (requests: number) => readonly RequestBatch[]): Promise<Opened> {
-  const flood = await Flood.open(target, connections)
-  return {
-    async run(size: number) {
-      const made = batches(size)
-      return async () => counted(await flood.send(made))
-    },
-    close: () => flood.close(),
-  }
-}
-
-function counted({ answers, failures }: Flooded): number {
-  if (failures > 0) throw new Error(`${failures} of ${answers} requests failed`)
-  return answers
+async function prepared(flood: Flood, size: number): Promise<() => Promise<number>> {
+  await flood.prepare(size)
+  return () => flood.send(size)
 }
 
 let created = 0
-const creates = (path: string, requests: number): RequestBatch[] =>
-  Array.from({ length: requests }, () => ({ bytes: requestBytes('POST', path, configMap(`light-${++created}`)), count: 1 }))
+/** Names are of the same length, so that answers and events are; but for the resourceVersion, which grows. */
+const create = (path: string) => (): Buffer => requestBytes('POST', path, configMap(`light-${String(++created).padStart(8, '0')}`))
+const GROWTH = 8
+
+async function objectsIn(target: Target, path: string): Promise<number> {
+  const { items, metadata } = JSON.parse((await bodyOf(target, `${path}?limit=1`)).toString())
+  return items.length + (metadata.remainingItemCount ?? 0)
+}
+
+/** Creates that servers have answered. */
+const answered = new Map<Target, number>()
+const noteAnswered = (target: Target, more: number): void => void answered.set(target, (answered.get(target) ?? 0) + more)
+
+type CreateOptions = Pick<FloodOptions, 'connections' | 'sleepMs'> & { readonly path: string }
+
+/** Creates objects; throws at the end unless there are as many as were answered. */
+async function creating(target: Target, { path, ...more }: CreateOptions): Promise<Opened> {
+  const flood = await Flood.open(target, { request: create(path), slack: GROWTH, ...more })
+  const made = () => answered.get(target) ?? 0
+  // Its connections have made one each.
+  noteAnswered(target, more.connections)
+  const before = (await objectsIn(target, path)) - made()
+  return {
+    async run(size) {
+      const send = await prepared(flood, size)
+      return async () => {
+        const count = await send()
+        noteAnswered(target, count)
+        return count
+      }
+    },
+    async close() {
+      flood.close()
+      const objects = (await objectsIn(target, path)) - before
+      if (objects !== made()) throw new Error(`${path}: ${made()} creates were answered, and ${objects} objects are there`)
+    },
+  }
+}
 
 const WATCHED = '/api/v1/namespaces/kube-public/configmaps'
 const WATCHERS = 200
 
 const WORKS: readonly Work[] = [
-  read('GET one object', `${CONFIG_MAPS}/cm-7`, { target: 1.6, size: 10_000, warmUp: 20_000, depth: 16 }),
-  read('page of 100', `${CONFIG_MAPS}?limit=100`, { target: 1.6, size: 3_000, warmUp: 3_000, depth: 2 }),
-  read(`LIST ${OBJECTS.toLocaleString('en-US')} objects`, CONFIG_MAPS, { target: 1.6, size: 400, warmUp: 200, depth: 1 }),
+  read('GET one object', `${CONFIG_MAPS}/cm-7`, { target: 1.6, size: 10_000, warmUp: 20_000, depth: 16, sleepMs: 1 }),
+  read('page of 100', `${CONFIG_MAPS}?limit=100`, { target: 1.6, size: 3_000, warmUp: 3_000 }),
+  read(`LIST ${OBJECTS.toLocaleString('en-US')} objects`, CONFIG_MAPS, { target: 1.6, size: 400, warmUp: 200 }),
   {
     name: 'create',
     target: 1.3,
     size: 4_000,
     warmUp: 8_000,
-    open: ({ target }, fewer) => flooding(target, WRITE_CONNECTIONS / fewer, requests => creates(CONFIG_MAPS, requests)),
+    open: ({ target }, fewer) => creating(target, { path: CONFIG_MAPS, connections: WRITE_CONNECTIONS / fewer, sleepMs: 1 }),
   },
   {
     name: `watch event, ${WATCHERS} watchers`,
@@ -243,33 +289,63 @@ const WORKS: readonly Work[] = [
     size: 100,
     warmUp: 100,
     async open({ target }, fewer) {
-      const { metadata } = JSON.parse((await bodyOf(target, `${WATCHED}?limit=1`)).toString())
-      const path = `${WATCHED}?watch=true&timeoutSeconds=3600&resourceVersion=${metadata.resourceVersion}`
+      const length = await eventLength(target)
+      const writer = await creating(target, { path: WATCHED, connections: EVENT_WRITE_CONNECTIONS / fewer })
       const streams = await Streams.open(target, {
         count: WATCHERS / fewer,
-        request: requestBytes('GET', path),
-        marker: '"kind":"ConfigMap"',
+        request: requestBytes('GET', await watchPath(target)),
+        length,
+        slack: GROWTH,
+        sleepMs: 2,
       })
-      const writer = await Flood.open(target, EVENT_WRITE_CONNECTIONS / fewer)
       return {
-        async run(size: number) {
-          const writes = creates(WATCHED, size * fewer)
-          const events = (writes.length * WATCHERS) / fewer
+        async run(size) {
+          const send = await writer.run(size * fewer)
           return async () => {
-            const all = streams.arrived(events)
-            counted(await writer.send(writes))
-            await all
-            return events
+            const all = streams.arrived(size * fewer)
+            await Promise.all([all, send()])
+            return size * WATCHERS
           }
         },
-        close() {
+        async close() {
           streams.close()
-          writer.close()
+          await writer.close()
         },
       }
     },
   },
 ]
+
+async function watchPath(target: Target): Promise<string> {
+  const { metadata } = JSON.parse((await bodyOf(target, `${WATCHED}?limit=1`)).toString())
+  return `${WATCHED}?watch=true&timeoutSeconds=3600&resourceVersion=${metadata.resourceVersion}`
+}
+
+/** The bytes of the event of a create, without its framing. */
+async function eventLength(target: Target): Promise<number> {
+  const path = await watchPath(target)
+  const writer = await connectTo(target)
+  let text = ''
+  let end = () => {}
+  const line = new Promise<number>(resolve => {
+    const look = (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+      const found = /\{"type":"ADDED".*\n/.exec(text)
+      if (found) resolve(found[0].length)
+    }
+    void HTTP1.stream(target, { count: 1, request: requestBytes('GET', path), onData: () => look }).then(async close => {
+      end = close
+      await writer.send(create(WATCHED)())
+      noteAnswered(target, 1)
+    })
+  })
+  try {
+    return await line
+  } finally {
+    end()
+    writer.close()
+  }
+}
 
 const pair = <Each>([one, two]: readonly Each[]): readonly [Each, Each] => [one!, two!]
 
