@@ -375,8 +375,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a primary answers before it has heard of a commit that others can read',
     file: 'src/storage/embedded/writer.ts',
-    find: 'return file.newest() > this.#history.newest ? committing : undefined',
-    replace: 'return undefined',
+    find: 'if (file.newest() > this.#history.newest) return committing',
+    replace: '',
     processes: true,
   },
   {

@@ -55,6 +55,8 @@ export class Writer {
   /** Records up to here were looked at for such headers. */
   #searched: Revision
   #assigned: Revision
+  /** A commit of which the index has everything; see `commitUnless`. */
+  #known = 0
   #compaction: Promise<void> = Promise.resolve()
   #failed: StoreUnavailable | undefined
   #isClosing = false
@@ -113,7 +115,11 @@ export class Writer {
     if (!committing) return undefined
     const { file } = this.#reader
     file.refresh()
-    return file.newest() > this.#history.newest ? committing : undefined
+    const commit = file.commitUnless(this.#known)
+    if (commit === undefined) return undefined
+    if (file.newest() > this.#history.newest) return committing
+    this.#known = commit
+    return undefined
   }
 
   /** Resolves when no commit is running, and none begins until the result is called. */
