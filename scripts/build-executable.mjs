@@ -66,8 +66,12 @@ async function bundles() {
     const { loadAddon } = require('./src/lib/packed-addon.ts')
     module.exports = () => loadAddon({ name: 'lmdb.node', bytes: () => Buffer.from(getRawAsset('lmdb.node')), digest: '${digest}' })`
   await Promise.all([
-    bundle('cli', { ...options, entryPoints: ['src/cli.ts'], plugins: [bundleLmdb(loader), lazyBuiltins] }),
-    bundle('supervisor', { ...options, entryPoints: ['src/commands/supervisor/main.ts'], plugins: [lazyBuiltins, withoutControllers] }),
+    bundle('cli', { ...options, entryPoints: ['src/cli.ts'], plugins: [bundleLmdb(loader), lazyBuiltins()] }),
+    bundle('supervisor', {
+      ...options,
+      entryPoints: ['src/commands/supervisor/main.ts'],
+      plugins: [lazyBuiltins('tls'), withoutControllers],
+    }),
     bundle('entry', { ...options, entryPoints: ['scripts/executable-entry.cjs'] }),
   ])
   const pages = readdirSync('dist/console', { recursive: true, withFileTypes: true })

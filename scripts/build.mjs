@@ -67,7 +67,7 @@ async function bundle(folder) {
       outfile: join(folder, 'cli.cjs'),
       minify: true,
       external: ['pino', 'ws'],
-      plugins: [bundleLmdb(), lazyBuiltins],
+      plugins: [bundleLmdb(), lazyBuiltins()],
     }),
     // Loaded in place of the command where it starts several processes. It reads the names of controllers, and never loads one.
     build({
@@ -76,7 +76,7 @@ async function bundle(folder) {
       outfile: join(folder, 'supervisor.cjs'),
       minify: true,
       external: ['pino', 'ws'],
-      plugins: [lazyBuiltins, withoutControllers],
+      plugins: [lazyBuiltins('tls'), withoutControllers],
     }),
     // Loaded before the command, to find the folder of its compiled code.
     build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),

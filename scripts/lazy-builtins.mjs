@@ -1,14 +1,15 @@
 // Loads modules of Node that a start does not need when they are first used.
-const SELDOM = /^node:(https|worker_threads|timers\/promises)$/
+const SELDOM = ['https', 'worker_threads', 'timers/promises']
 
-/** As a plugin of esbuild. */
-export const lazyBuiltins = {
+/** As a plugin of esbuild, for a bundle that seldom uses these modules as well. */
+export const lazyBuiltins = (...more) => ({
   name: 'lazy-builtins',
   setup(build) {
-    build.onResolve({ filter: SELDOM }, ({ path, namespace }) =>
+    const filter = new RegExp(`^node:(${[...SELDOM, ...more].join('|')})$`)
+    build.onResolve({ filter }, ({ path, namespace }) =>
       namespace === 'lazy-builtin' ? { path, external: true } : { path, namespace: 'lazy-builtin' },
     )
-    build.onLoad({ filter: SELDOM, namespace: 'lazy-builtin' }, async ({ path }) => {
+    build.onLoad({ filter, namespace: 'lazy-builtin' }, async ({ path }) => {
       const names = Object.keys(await import(path)).filter(name => name !== 'default')
       const contents = `
         let loaded
@@ -17,4 +18,4 @@ export const lazyBuiltins = {
       return { contents, loader: 'js' }
     })
   },
-}
+})

@@ -94,9 +94,9 @@ async function assemble(config: Config, assembly: Assembly): Promise<Server> {
   const listener = await openListener(opened)
   const url = `https://${reachableHost(listener.address.address, config)}:${listener.address.port}`
   const identityLeases = await startComponents({ ...opened, listener, url })
-  const started = startOthers({ ...opened, listener })
   await duties.runner.takePart()
   assembly.onClose(() => duties.runner.ended())
+  const started = startOthers({ ...opened, listener })
   const { data, client, clientFor, ending, log } = core
   log.info({ address: url, startedInMs: Math.round(monotonicMs() - began) }, 'ready')
   return new RunningServer({
@@ -340,17 +340,22 @@ async function prepareObjects(core: Core, { authentication, authorization }: Acc
     certificates.current.saved,
     authentication.saved,
     hooks.track(['start-service-ip-repair-controllers'], network?.prepare()),
-    authorization.prepare({ isPrepared }),
+    authorization.synced,
+    isPrepared ? undefined : onceForAll(core, 'cluster roles', () => authorization.prepare()),
     hooks.track(AGGREGATION_HOOKS, aggregation.followed),
     hooks.track(
       ['start-system-namespaces-controller', 'scheduling/bootstrap-system-priority-classes'],
-      isPrepared ? undefined : ensureNamespacesAndPriorityClasses(client),
+      isPrepared ? undefined : onceForAll(core, 'namespaces', () => ensureNamespacesAndPriorityClasses(client)),
     ),
   ])
   // From here on the server relies on objects that another server was first to create.
   await hooks.track(['generic-apiserver-start-informers', 'start-apiserver-admission-initializer', 'storage-readiness'], caches.fresh())
   return customKinds
 }
+
+/** Does something that one process of a server does for all. */
+const onceForAll = ({ siblings }: Pick<Core, 'siblings'>, name: string, work: () => Promise<void>): Promise<void> =>
+  siblings ? siblings.once(name, work) : work()
 
 /** Puts together the controllers, the scheduler and simulated nodes. */
 function openDuties(core: Core, { authentication }: AccessParts, { quota, commands, components }: Api) {
@@ -479,11 +484,14 @@ async function startComponents({
       ['bootstrap-controller', 'start-kubernetes-service-cidr-controller'],
       isPrepared ? undefined : api.network?.start(listener.address),
     ),
-    hooks.track(['rbac/bootstrap-roles'], isPrepared ? undefined : access.authorization.start()),
-    hooks.track(['priority-and-fairness-config-producer'], isPrepared ? undefined : ensureFlowControl({ caches, client, groupDomain })),
+    hooks.track(['rbac/bootstrap-roles'], isPrepared ? undefined : onceForAll(core, 'roles', () => access.authorization.start())),
+    hooks.track(
+      ['priority-and-fairness-config-producer'],
+      isPrepared ? undefined : onceForAll(core, 'flow control', () => ensureFlowControl({ caches, client, groupDomain })),
+    ),
     hooks.track(
       ['kube-apiserver-autoregistration', 'autoregister-completion'],
-      isPrepared ? undefined : ensureApiServices({ catalog, caches, client, groupDomain }),
+      isPrepared ? undefined : onceForAll(core, 'API services', () => ensureApiServices({ catalog, caches, client, groupDomain })),
     ),
     hooks.track(['start-legacy-token-tracking-controller'], isPublished ? controllers.run(legacyTokenTracking).idle() : undefined),
     hooks.track(['start-cluster-authentication-info-controller'], isPublished ? controllers.run(api.trust.controller).idle() : undefined),

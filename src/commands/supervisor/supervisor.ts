@@ -66,7 +66,7 @@ export async function supervise(parts: SuperviseParts): Promise<number> {
 class Supervisor {
   readonly #parts: SuperviseParts
   readonly #store: ReturnType<typeof makeFamily>
-  readonly #log: Log
+  #madeLog: Log | undefined
   readonly #id = `${hostname()}_${randomUUID()}`
   readonly #port = new Port()
   readonly #locks = new Locks()
@@ -89,10 +89,15 @@ class Supervisor {
   constructor(parts: SuperviseParts, store: ReturnType<typeof makeFamily>) {
     this.#parts = parts
     this.#store = store
-    const { config } = parts
-    this.#log = createLog(config.logLevel, config.loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
     for (let number = 1; number <= parts.processes; number++) this.#start(number, parts.early[number - 1])
     for (const needless of parts.early.slice(parts.processes)) needless.kill('SIGKILL')
+  }
+
+  /** Loading the logger would take time from the processes that are starting. */
+  get #log(): Log {
+    const { logLevel, loggingFormat } = this.#parts.config
+    this.#madeLog ??= createLog(logLevel, loggingFormat ?? (process.stderr.isTTY ? 'text' : 'json'))
+    return this.#madeLog
   }
 
   readFiles(reason: string): void {

@@ -30,8 +30,10 @@ export interface Authorization {
   readonly roles: Roles
   /** The bindings that permit a request. */
   readonly permittedBy: (attributes: Attributes) => Promise<readonly Binding[]>
+  /** Resolves when all stored roles are known. */
+  readonly synced: Promise<unknown>
   /** Creates the bootstrap roles of the cluster, unless they are there. Runs before anything is served. */
-  prepare(state: { readonly isPrepared: boolean }): Promise<void>
+  prepare(): Promise<void>
   /** Creates the bootstrap roles of namespaces, which exist by now. */
   start(): Promise<void>
 }
@@ -86,6 +88,7 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
           log,
           signal,
         })
+  const allSynced = Promise.all(syncing)
   const ensuring = {
     client: clientFor(serverIdentity()),
     caches,
@@ -112,9 +115,10 @@ export async function openAuthorization(context: ServerContext, metrics: AccessM
       referred: ({ kind, name }, namespace) => rulesOf(roles, { roleRef: { apiGroup: '', kind, name }, namespace })?.all,
     },
     permittedBy: attributes => bindingsThatPermit(roles, attributes),
-    async prepare({ isPrepared }) {
-      await Promise.all(syncing)
-      if (!isPrepared) await ensureClusterRoles(ensuring)
+    synced: allSynced,
+    async prepare() {
+      await allSynced
+      await ensureClusterRoles(ensuring)
     },
     start: () => ensureNamespaceRoles(ensuring),
   }

@@ -121,6 +121,14 @@ export class Siblings {
     }
   }
 
+  /** Does something that one process does for all: each resolves when it is done. */
+  once(name: string, work: () => Promise<void>): Promise<void> {
+    return this.alone(name, async kept => {
+      if (kept !== DONE) await work()
+      return { result: undefined, kept: DONE }
+    })
+  }
+
   /** Calls with the share of this process now, and whenever it changes. */
   onShare(take: (share: Share) => void): void {
     this.#sharing.push(take)
@@ -252,6 +260,8 @@ export class Siblings {
     this.#listening?.reject(new Error('the supervisor has ended'))
   }
 }
+
+const DONE = 'done'
 
 /** A supervisor that has ended is noticed when the channel is closed. */
 const ignore = () => {}
