@@ -1,7 +1,18 @@
 // Deletion by users, including all dependents: a real server with its controllers, and a real kubectl.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
-import { ask, eventually, type Finished, PATIENCE_MS, run, type Scope, type ServerProcess, startProcess } from './kit.ts'
+import {
+  ask,
+  eventually,
+  type Finished,
+  PATIENCE_MS,
+  run,
+  type Scope,
+  type ServedHere,
+  serveHere,
+  startProcess,
+  type Target,
+} from './kit.ts'
 import { testWith } from './programs.ts'
 import { WIDGETS } from './samples.ts'
 
@@ -10,7 +21,7 @@ const patient = { timeout: 2 * PATIENCE_MS }
 type Client = (input: object | object[] | undefined, ...args: string[]) => Promise<Finished>
 
 /** A kubectl that speaks to a server. */
-function kubectlOf(program: string, server: ServerProcess): Client {
+function kubectlOf(program: string, server: Pick<ServedHere, 'dataDir' | 'kubeconfig'>): Client {
   return async (input, ...args) => {
     const documents = Array.isArray(input) ? { apiVersion: 'v1', kind: 'List', items: input } : input
     const all = ['--kubeconfig', server.kubeconfig, '--cache-dir', join(server.dataDir, 'cache'), ...args]
@@ -21,18 +32,18 @@ function kubectlOf(program: string, server: ServerProcess): Client {
 }
 
 const open = async (t: Scope, program: string) => {
-  const server = await startProcess(t, { flags: ['--controllers=*'] })
+  const server = await serveHere(t, { flags: ['--controllers=*'] })
   return { server, kubectl: kubectlOf(program, server) }
 }
-const statusOf = async (server: ServerProcess, path: string) => (await ask(server, path)).status
-const gone = (server: ServerProcess, path: string) =>
+const statusOf = async (server: Target, path: string) => (await ask(server, path)).status
+const gone = (server: Target, path: string) =>
   eventually(`the end of ${path}`, async () => ((await statusOf(server, path)) === 404 ? true : undefined))
-const body = async (server: ServerProcess, path: string, method: string, sent: unknown) => {
+const body = async (server: Target, path: string, method: string, sent: unknown) => {
   const { status, json } = await ask(server, path, { method, body: sent })
   assert.ok(status < 300, `${method} ${path}: ${JSON.stringify(json)}`)
   return json
 }
-const patch = (server: ServerProcess, path: string, sent: unknown) =>
+const patch = (server: Target, path: string, sent: unknown) =>
   ask(server, path, { method: 'PATCH', body: sent as never, headers: { 'content-type': 'application/merge-patch+json' } })
 
 const template = { metadata: { labels: { a: 'b' } }, spec: { containers: [{ name: 'c', image: 'i' }] } }
@@ -61,7 +72,7 @@ const filled = (namespace: string, each: number) =>
     Array.from({ length: each }, (_, i) => ({ apiVersion, kind, metadata: { name: `${kind.toLowerCase()}-${i}`, namespace }, ...more })),
   )
 
-async function fill(server: ServerProcess, kubectl: Client, namespace: string, each: number): Promise<void> {
+async function fill(server: Target, kubectl: Client, namespace: string, each: number): Promise<void> {
   await kubectl(WIDGETS, 'apply', '-f', '-')
   await kubectl(undefined, 'wait', '--for=condition=Established', 'crd/widgets.example.com', '--timeout=30s')
   await kubectl(undefined, 'create', 'namespace', namespace)
@@ -116,11 +127,11 @@ testWith('kubectl', 'a namespace waits for what somebody holds back, and says fo
 })
 
 testWith('kubectl', 'a deletion of a namespace that a kill -9 cut off is ended by the next server', patient, async (t, program) => {
-  const first = await open(t, program)
-  await fill(first.server, first.kubectl, 'cut', SOME)
-  await ask(first.server, '/api/v1/namespaces/cut', { method: 'DELETE' })
-  await first.server.stop('SIGKILL')
-  const server = await startProcess(t, { dataDir: first.server.dataDir, flags: ['--controllers=*'] })
+  const first = await startProcess(t, { flags: ['--controllers=*'] })
+  await fill(first, kubectlOf(program, first), 'cut', SOME)
+  await ask(first, '/api/v1/namespaces/cut', { method: 'DELETE' })
+  await first.stop('SIGKILL')
+  const server = await startProcess(t, { dataDir: first.dataDir, flags: ['--controllers=*'] })
   await gone(server, '/api/v1/namespaces/cut')
   assert.equal(await left(kubectlOf(program, server), 'cut'), '')
 })
@@ -129,7 +140,7 @@ const MAPS = '/api/v1/namespaces/default/configmaps'
 const WIDGET_PATH = '/apis/example.com/v1/namespaces/default/widgets'
 
 /** A deployment that owns a config map that owns a widget. */
-async function family(server: ServerProcess, kubectl: Client, name: string): Promise<void> {
+async function family(server: Target, kubectl: Client, name: string): Promise<void> {
   const spec = { selector, template }
   const head = await body(server, '/apis/apps/v1/namespaces/default/deployments', 'POST', { metadata: { name }, spec })
   const owner = ({ kind, apiVersion, metadata }: any) => ({

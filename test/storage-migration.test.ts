@@ -11,6 +11,7 @@ import {
   freshServer,
   patient,
   run,
+  serveHere,
   startInProcess,
   startProcess,
   type Target,
@@ -259,7 +260,7 @@ test('kill -9 during a migration loses nothing, and it goes on to its end', { ti
 })
 
 testWith('kubectl', 'kubectl shows how far a migration is', patient, async (t, kubectl) => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   await send(server, 'POST', CONFIG_MAPS, configMap('a'))
   const at = ['--kubeconfig', server.kubeconfig]
   const applied = await run(kubectl, [...at, 'apply', '-f', '-'], { input: JSON.stringify(migrationOf('maps', 'configmaps')) })

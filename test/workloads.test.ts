@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ask, eventually, PATIENCE_MS, run, type Scope, type ServerProcess, startProcess } from './kit.ts'
+import { ask, eventually, PATIENCE_MS, run, type Scope, serveHere, startProcess, type Target } from './kit.ts'
 import { testWith } from './programs.ts'
 
 const patient = { timeout: 2 * PATIENCE_MS }
@@ -10,7 +10,7 @@ const APPS = '/apis/apps/v1/namespaces/default'
 const PODS = '/api/v1/namespaces/default/pods'
 
 async function open(t: Scope, program: string, nodes = 1) {
-  const server = await startProcess(t, { flags: [`--nodes=${nodes}`] })
+  const server = await serveHere(t, { flags: [`--nodes=${nodes}`] })
   const kubectl = async (...args: string[]) => {
     const result = await run(program, ['--kubeconfig', server.kubeconfig, '--cache-dir', join(server.dataDir, 'cache'), ...args])
     assert.equal(result.code, 0, `kubectl ${args.join(' ')}: ${result.stdout}${result.stderr}`)
@@ -18,8 +18,8 @@ async function open(t: Scope, program: string, nodes = 1) {
   }
   return { server, kubectl }
 }
-const read = async (server: ServerProcess, path: string) => (await ask(server, path)).json
-const images = async (server: ServerProcess) => {
+const read = async (server: Target, path: string) => (await ask(server, path)).json
+const images = async (server: Target) => {
   const { items } = await read(server, PODS)
   return [...new Set(items.filter((pod: any) => !pod.metadata.deletionTimestamp).map((pod: any) => pod.spec.containers[0].image))]
 }
