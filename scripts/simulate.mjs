@@ -1,5 +1,5 @@
-// Bundles the simulator with the server and runs it: `npm run simulate -- --seeds 1000`. With `--mutants`, known bugs are put into the
-// source one at a time, and the number of seeds until each is found is shown.
+// Bundles the simulator with the server and runs it: `npm run simulate -- --seeds 1000`. With `--build` it is only bundled, with `--built` the
+// last bundle is run. With `--mutants`, known bugs are put into the source one at a time, and the number of seeds until each is found is shown.
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -18,8 +18,10 @@ mkdirSync(FOLDER, { recursive: true })
 process.exit(process.argv.includes('--mutants') ? await runMutants() : await runSimulator())
 
 async function runSimulator() {
-  const file = await bundleOf({ entry: './test/simulation/main.ts', outfile: `${FOLDER}/simulate.cjs` })
-  const { args: given, flags } = flagsOf(process.argv.slice(2))
+  const file = `${FOLDER}/simulate.cjs`
+  if (!process.argv.includes('--built')) await bundleOf({ entry: './test/simulation/main.ts', outfile: file })
+  if (process.argv.includes('--build')) return 0
+  const { args: given, flags } = flagsOf(process.argv.slice(2).filter(arg => arg !== '--built'))
   const { args, jobs } = jobsOf(given)
   const begin = performance.now()
   const parts = Array.from({ length: jobs }, (_, i) => (jobs === 1 ? [] : ['--part', `${i + 1}/${jobs}`]))

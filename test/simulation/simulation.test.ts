@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 
 const MS = '1000'
 const SEEDS = '100'
@@ -22,7 +22,12 @@ const BARE_HASH = 'e8c2cd35095954c7'
 const WITHOUT_OPTIMIZATION = ['--v8', '--no-opt']
 
 const simulate = (...args: readonly string[]) =>
-  spawnSync(process.execPath, ['scripts/simulate.mjs', ...args, '--ms', MS], { encoding: 'utf8', maxBuffer: 2 ** 28 })
+  spawnSync(process.execPath, ['scripts/simulate.mjs', '--built', ...args, '--ms', MS], { encoding: 'utf8', maxBuffer: 2 ** 28 })
+
+before(() => {
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/simulate.mjs', '--build'], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
+})
 
 const hashesIn = (stdout: string): ReadonlyMap<number, string> =>
   new Map([...stdout.matchAll(/^seed (\d+): .*\bhash ([0-9a-f]{16})$/gm)].map(([, seed, hash]) => [Number(seed), hash!]))
