@@ -119,15 +119,28 @@ export const LONG = [
   'test/workloads/random.test.ts',
   'test/doctor.test.ts',
   'test/security/store-quota.test.ts',
+  'test/replica-duties.test.ts',
+  'test/kubectl.test.ts',
+  'test/etcd-went-back.test.ts',
+  'test/ansible.test.ts',
+  'test/workloads.test.ts',
+  'test/manifests.test.ts',
+  'test/admission/systems.test.ts',
   'src/lib/x509/verify.test.ts',
   'test/commands.test.ts',
   'test/recorded/recorded.test.ts',
   'src/storage/processes/process-store.test.ts',
   'src/cel/runtime/program.test.ts',
+  'test/hostile/connections.test.ts',
+  'test/hostile/smuggling.test.ts',
+  'test/steps.test.ts',
+  'test/access-configuration.test.ts',
 ]
 
 /** Files that need a process of their own, with the reason. */
 export const ALONE = {
+  'src/cache/resource-cache.test.ts':
+    'measures memory: each collection looks at all that others left in the process, for eight times the processor time',
   'test/hostile/cost.test.ts': 'keeps half a gigabyte of bodies, which later files of the process would collect as garbage again and again',
   'test/security/memory.test.ts': 'measures memory, and collects garbage often: what others left in the process doubles its cost',
   'test/start-stop.test.ts': 'compares all handles of the process, and has its own folder for temporary files',
