@@ -23,6 +23,8 @@ const MAX_REASON = 6_000
 
 const begun = performance.now()
 withoutExtraAuthorities()
+// Programs in Go, such as tsc and kubectl, which end before their garbage matters: a seventh of their processor time is its collection.
+process.env.GOGC ??= '400'
 const options = process.argv.slice(2).filter(arg => arg.startsWith('--'))
 const wanted = process.argv.slice(2).filter(arg => !arg.startsWith('--'))
 const isEverything = options.includes('--all') || options.includes('--rest')
@@ -37,14 +39,17 @@ const files = inOrder(all.filter(isWanted))
 if (files.length === 0) stop(`no test file has ${wanted.join(' or ')} in its path`)
 
 const steps = []
-await step('build', process.execPath, ['scripts/build.mjs', ...(wanted.length === 0 && !options.includes('--rest') ? [] : ['--if-stale'])])
+// None of them needs the result of another: checks, the build, and the bundle of the tests.
+const isWhole = wanted.length === 0 && !options.includes('--rest')
+const checks = isWhole ? check() : undefined
+const building = step('build', process.execPath, ['scripts/build.mjs', ...(isWhole ? [] : ['--if-stale'])])
 
 mkdirSync('.cache', { recursive: true })
 const folder = mkdtempSync(resolve('.cache/tests-'))
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(1))
 const noted = join(folder, 'not-run')
-const bundle = await bundleTests(files, folder)
+const [bundle] = await Promise.all([bundleTests(files, folder), building])
 
 const counts = { passed: 0, failed: 0, skipped: 0, files: 0 }
 const failures = []
@@ -55,7 +60,6 @@ const running = new Set()
 const lastFailures = new Map()
 let said = performance.now()
 const ticking = setInterval(() => performance.now() - said >= PROGRESS_MS && say(), 500)
-const checks = wanted.length === 0 && !options.includes('--rest') ? check() : undefined
 await runFiles(files, {
   bundle,
   processes: Number(process.env.KEELSON_TEST_PROCESSES ?? Math.min(Math.max(availableParallelism(), 2), 4)),
@@ -68,8 +72,6 @@ await runFiles(files, {
   env: {
     ...process.env,
     KEELSON_TESTS_NOT_RUN: noted,
-    // Programs in Go, such as kubectl, which end before their garbage matters: a seventh of their processor time is its collection.
-    GOGC: process.env.GOGC ?? '400',
     // Properties are tried with more values where nobody waits for the result (test/kits/properties.ts).
     ...((isEverything || process.env.CI === 'true') && { KEELSON_PROPERTY_RUNS: process.env.KEELSON_PROPERTY_RUNS ?? '0.5' }),
   },
