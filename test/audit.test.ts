@@ -5,19 +5,9 @@ import { Agent } from 'node:https'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
-import {
-  anonymous,
-  ask,
-  CONFIG_MAPS,
-  configMap,
-  eventually,
-  keelson,
-  patient,
-  startInProcess,
-  startProcess,
-  temporaryDirectory,
-} from './kit.ts'
+import { anonymous, ask, CONFIG_MAPS, configMap, eventually, patient, startInProcess, startProcess, temporaryDirectory } from './kit.ts'
 import { reviewWebhook } from './kits/access.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { metricIn, startProcesses } from './kits/processes.ts'
 
 const policy = (...rules: object[]) => ({ apiVersion: 'audit.k8s.io/v1', kind: 'Policy', rules })
@@ -230,7 +220,7 @@ test('mistakes in flags and policies are named, and nothing is started', patient
   const serve = async (text: string, ...flags: string[]) => {
     writeFileSync(file, text)
     const dataDir = join(folder, 'data')
-    const ended = await keelson(
+    const ended = await keelsonHere(
       'serve',
       '--data-dir',
       dataDir,

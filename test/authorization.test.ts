@@ -10,7 +10,6 @@ import {
   CONFIG_MAPS,
   configMap,
   eventually,
-  keelson,
   patient,
   run,
   type Scope,
@@ -20,6 +19,7 @@ import {
   type Target,
   temporaryDirectory,
 } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { testWith } from './programs.ts'
 
 const RBAC = '/apis/rbac.authorization.k8s.io/v1'
@@ -256,7 +256,7 @@ test(
     assert.equal(await statusOf(closed, '/api', jane), 403)
     assert.match((await ask(closed, '/api', jane)).json.message, /cannot get path "\/api": alwaysdeny: Everything is forbidden\.$/)
     assert.equal(await statusOf(closed, '/api', {}), 200)
-    const unknown = await keelson('serve', '--authorization-mode', 'RBAC,Whim')
+    const unknown = await keelsonHere('serve', '--authorization-mode', 'RBAC,Whim')
     assert.equal(unknown.code, 1)
     assert.match(
       unknown.stderr,

@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { keelson, patient, type Scope, temporaryDirectory } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { WIDGETS } from './samples.ts'
 
 function manifests(t: Scope, files: Readonly<Record<string, string>>): string {
@@ -86,13 +87,13 @@ test('valid manifests are valid, warnings fail only on request, and the same obj
     'b.json': JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [] }),
     'c.yaml': pod,
   })
-  const warned = await keelson('check', folder)
+  const warned = await keelsonHere('check', folder)
   assert.equal(warned.code, 0)
   assert.match(warned.stdout, /c\.yaml:1:1: warning: Pod shop\/p: would violate PodSecurity "restricted:latest"/)
   assert.match(warned.stdout, /\n2 objects: 0 errors, 1 warning\n$/)
-  assert.equal((await keelson('check', folder, '--fail-on', 'warning')).code, 3)
+  assert.equal((await keelsonHere('check', folder, '--fail-on', 'warning')).code, 3)
   const twice = manifests(t, { 'a.yaml': configMap('one'), 'b.yaml': configMap('one') })
-  const { code, stdout } = await keelson('check', join(twice, 'a.yaml'), join(twice, 'b.yaml'))
+  const { code, stdout } = await keelsonHere('check', join(twice, 'a.yaml'), join(twice, 'b.yaml'))
   assert.equal(code, 3)
   assert.match(stdout, /b\.yaml:3:13: error: ConfigMap one: metadata\.name: the same object is at \S+a\.yaml:1\n/)
 })
@@ -119,7 +120,7 @@ spec: { policyName: no-secrets, validationActions: [Deny] }
   const secret = 'apiVersion: v1\nkind: Secret\nmetadata: { name: s }\n'
   const gadget = 'apiVersion: example.com/v1beta1\nkind: Gadget\nmetadata: { name: g }\nspec: { size: 3 }\n'
   const folder = manifests(t, { 'all.yaml': [widget, secret, configMap('a'), configMap('b'), gadget].join('---\n') })
-  const { code, stdout } = await keelson('check', folder, '--policies', policies, '--output', 'json')
+  const { code, stdout } = await keelsonHere('check', folder, '--policies', policies, '--output', 'json')
   assert.equal(code, 3)
   const { objects, findings } = JSON.parse(stdout) as {
     objects: number
@@ -139,18 +140,18 @@ spec: { policyName: no-secrets, validationActions: [Deny] }
   assert.match(findings[3]!.message, /gadgets are small/)
   assert.match(findings[0]!.message, /secrets are elsewhere/)
   assert.match(findings[1]!.message, /exceeded quota: q/)
-  const unknown = await keelson('check', folder, '--output', 'sarif')
+  const unknown = await keelsonHere('check', folder, '--output', 'sarif')
   const { runs } = JSON.parse(unknown.stdout)
   assert.deepEqual(
     runs[0].results.map((result: any) => [result.ruleId, result.level, result.locations[0].physicalLocation.region]),
     [2, 19].map(startLine => ['UnknownKind', 'error', { startLine, startColumn: 1 }]),
   )
-  assert.equal((await keelson('check', folder, '--skip-unknown-kinds')).code, 0)
+  assert.equal((await keelsonHere('check', folder, '--skip-unknown-kinds')).code, 0)
 })
 
 test('a path that does not exist, an empty folder and wrong flags are clear errors', patient, async t => {
   const refused = async (...args: string[]) => {
-    const { code, stderr } = await keelson('check', ...args)
+    const { code, stderr } = await keelsonHere('check', ...args)
     return [code, stderr.trim()]
   }
   assert.match(String(await refused('/nowhere.yaml')), /^1,keelson: \/nowhere\.yaml: ENOENT: no such file or directory/)

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { freshServer, keelson, patient, ROOT, temporaryDirectory } from './kit.ts'
-import { commandLines } from './kits/command-lines.ts'
+import { commandLines } from './kits/command-here.ts'
 import { WIDGETS } from './samples.ts'
 
 const SEND = [process.execPath, join(ROOT, 'test/explore/send.mjs')]

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { test } from 'node:test'
 import { parse } from 'yaml'
-import { ask, eventually, KEELSON, keelson, patient, run, startProcess, targetOf, temporaryDirectory } from './kit.ts'
+import { ask, eventually, KEELSON, keelson, patient, run, serveHere, targetOf, temporaryDirectory } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { testWith } from './programs.ts'
 
 const MANIFEST = `# what a team starts with
@@ -98,7 +99,7 @@ test('serve prints its address as JSON, applies manifests, and ends with its par
 })
 
 testWith('kubectl', 'keelson kubectl finds the server of a data directory', patient, async (t, kubectl) => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const env = { ...process.env, PATH: `${join(kubectl, '..')}:${process.env['PATH']}` }
   const { stdout, code } = await run(
     process.execPath,
@@ -111,7 +112,7 @@ testWith('kubectl', 'keelson kubectl finds the server of a data directory', pati
 })
 
 test('history shows every revision of an object with its changes and its user', patient, async t => {
-  let server = await startProcess(t)
+  let server = await serveHere(t)
   const maps = '/api/v1/namespaces/default/configmaps'
   const asJane = { 'impersonate-user': 'jane', 'impersonate-group': 'system:masters' }
   await ask(server, maps, { method: 'POST', body: { metadata: { name: 'a' }, data: { mode: 'slow', size: '1' } } })
@@ -145,21 +146,21 @@ test('history shows every revision of an object with its changes and its user', 
   assert.equal((await writes(revision, { 'impersonate-user': 'jane' })).status, 403)
   for (const wrong of ['', '0', '1,', 'x', '1'.repeat(20), new Array(1001).fill(1).join()]) assert.equal((await writes(wrong)).status, 400)
   assert.equal((await ask(server, '/keelson/writes?revisions=1', { method: 'POST', body: {} })).status, 405)
-  const none = await keelson('history', 'configmap/none', '--data-dir', server.dataDir)
+  const none = await keelsonHere('history', 'configmap/none', '--data-dir', server.dataDir)
   assert.deepEqual([none.code, none.stderr], [1, "keelson: ConfigMap none does not exist, and is not in the server's history\n"])
-  assert.match((await keelson('history', 'nonsense/a', '--data-dir', server.dataDir)).stderr, /no resource called nonsense/)
+  assert.match((await keelsonHere('history', 'nonsense/a', '--data-dir', server.dataDir)).stderr, /no resource called nonsense/)
   await server.stop()
-  server = await startProcess(t, { dataDir: server.dataDir })
+  server = await serveHere(t, { dataDir: server.dataDir })
   await patch({ size: '3' }, 'joe')
   const later = await sectionsOf(/^keelson: the users of 3 revisions are not known: a server keeps those of its own last writes/)
   assert.match(later[0]![0]!, / {2}by jane {2}/)
   assert.match(later[1]![0]!, /^revision \d+ {2}joe Update {2}user not known {2}\d{4}-/)
-  assert.match((await keelson('history')).stderr, /^keelson: which object\? keelson history KIND\/NAME/)
+  assert.match((await keelsonHere('history')).stderr, /^keelson: which object\? keelson history KIND\/NAME/)
 })
 
 // At 6256f0f1 a deleted object was said not to be there, and the second of two writes within a second had no manager.
 test('history tells of an object that is deleted, and of every manager however fast it writes', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const maps = '/api/v1/namespaces/default/configmaps'
   await ask(server, `${maps}?fieldManager=maker`, { method: 'POST', body: { metadata: { name: 'a' }, data: { size: '0', mode: 'slow' } } })
   const patch = (data: object) =>
@@ -170,7 +171,7 @@ test('history tells of an object that is deleted, and of every manager however f
     })
   for (const size of ['1', '2', '3', '4']) await patch({ size })
   await ask(server, `${maps}/a`, { method: 'DELETE' })
-  const { code, stdout } = await keelson('history', 'cm/a', '--data-dir', server.dataDir)
+  const { code, stdout } = await keelsonHere('history', 'cm/a', '--data-dir', server.dataDir)
   assert.equal(code, 0)
   const heads = stdout.split('\n').filter(line => line.startsWith('revision '))
   assert.match(heads[0]!, /^revision \d+, deleted {2}by kubernetes-admin {2}\d{4}-/)
@@ -198,8 +199,8 @@ test('kubeconfig prints the context of the server alone, and one for any user', 
     }),
   )
   const [one, two] = await Promise.all([
-    startProcess(t, { flags: ['--kubeconfig', file, '--context-name', 'one'] }),
-    startProcess(t, { flags: ['--kubeconfig', join(folder, 'two'), '--context-name', 'two'] }),
+    serveHere(t, { flags: ['--kubeconfig', file, '--context-name', 'one'] }),
+    serveHere(t, { flags: ['--kubeconfig', join(folder, 'two'), '--context-name', 'two'] }),
   ])
   const flags = ['--kubeconfig', file, '--context-name', 'one', '--data-dir', one.dataDir]
   const printed = await keelson('kubeconfig', ...flags)
@@ -208,17 +209,17 @@ test('kubeconfig prints the context of the server alone, and one for any user', 
   const { contexts, 'current-context': current } = parse(printed.stdout)
   assert.deepEqual([contexts.length, current], [1, 'one'])
   assert.equal((await ask(targetOf(printed.stdout), '/api')).status, 200)
-  const bob = await keelson('kubeconfig', ...flags, '--user', 'bob', '--group', 'dev,ops')
+  const bob = await keelsonHere('kubeconfig', ...flags, '--user', 'bob', '--group', 'dev,ops')
   const review = { method: 'POST', body: { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' } }
   const { json } = await ask(targetOf(bob.stdout), '/apis/authentication.k8s.io/v1/selfsubjectreviews', review)
   assert.deepEqual([json.status.userInfo.username, json.status.userInfo.groups], ['bob', ['dev', 'ops', 'system:authenticated']])
   assert.match(
-    (await keelson('kubeconfig', '--kubeconfig', file)).stderr,
+    (await keelsonHere('kubeconfig', '--kubeconfig', file)).stderr,
     /has no context keelson that a server has written; --context-name names another/,
   )
-  assert.deepEqual((await keelson('kubeconfig', '--group', 'dev')).code, 2)
+  assert.deepEqual((await keelsonHere('kubeconfig', '--group', 'dev')).code, 2)
   assert.match(
-    (await keelson('kubeconfig', ...flags, '--data-dir', join(folder, 'none'), '--user', 'bob')).stderr,
+    (await keelsonHere('kubeconfig', ...flags, '--data-dir', join(folder, 'none'), '--user', 'bob')).stderr,
     /has no certificate authority to issue a certificate for bob/,
   )
   await Promise.all([one.stop(), two.stop()])

@@ -6,6 +6,7 @@ import { test } from 'node:test'
 import { issueAuthority } from '../src/lib/x509/issue.ts'
 import type { Report } from '../src/server/doctor/report.ts'
 import { ask, CONFIG_MAPS, configMap, eventually, keelson, patient, serveHere, type Target, temporaryDirectory } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { damageData } from './kits/damage.ts'
 import { WIDGETS } from './samples.ts'
 
@@ -15,7 +16,7 @@ type Examined = {
 }
 
 async function examine(...args: string[]): Promise<Examined> {
-  const { code, stdout, stderr } = await keelson('doctor', '--output', 'json', ...args)
+  const { code, stdout, stderr } = await keelsonHere('doctor', '--output', 'json', ...args)
   assert.equal(stderr, '')
   return { code, report: JSON.parse(stdout) }
 }
@@ -178,7 +179,7 @@ test('damage in a directory is found and mended item by item, with confirmation 
       `${expected} is in\n${lines.join('\n')}`,
     )
   assert.equal(lines.length, 4, lines.join('\n'))
-  const asked = await keelson('doctor', '--fix', '--data-dir', dataDir)
+  const asked = await keelsonHere('doctor', '--fix', '--data-dir', dataDir)
   assert.equal(asked.code, 3)
   assert.match(asked.stdout, /– \/core\/configmaps\/default\/broken was left: answer y, or run with --fix --yes/)
   assert.match(asked.stdout, /✓ renewed the certificates/)
@@ -209,11 +210,11 @@ test('a running server tells of records that cannot be read, and removes them wh
 
 test('a user without rights is told what could not be examined', patient, async t => {
   const server = await serveHere(t)
-  const { stdout } = await keelson('kubeconfig', '--user', 'bob', '--data-dir', server.dataDir)
+  const { stdout } = await keelsonHere('kubeconfig', '--user', 'bob', '--data-dir', server.dataDir)
   const kubeconfig = join(temporaryDirectory(t), 'bob')
   writeFileSync(kubeconfig, stdout, { mode: 0o600 })
   const { report } = await examine('--kubeconfig', kubeconfig)
   assert.match(report.skipped.map(({ reason }) => reason).join('\n'), /User "bob" cannot get path "\/keelson\/v1\/doctor"/)
-  const text = await keelson('doctor', '--kubeconfig', kubeconfig)
+  const text = await keelsonHere('doctor', '--kubeconfig', kubeconfig)
   assert.match(text.stdout, /Not examined\n {2}store, records[\s\S]*All that was examined is well/)
 })

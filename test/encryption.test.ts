@@ -12,19 +12,8 @@ import { configOf } from '../src/start-options.ts'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import type { Store } from '../src/storage/store.ts'
-import {
-  ask,
-  CONFIG_MAPS,
-  configMap,
-  eventually,
-  keelson,
-  patient,
-  type Scope,
-  type Target,
-  targetOf,
-  temporaryDirectory,
-  Watching,
-} from './kit.ts'
+import { ask, CONFIG_MAPS, configMap, eventually, patient, type Scope, type Target, targetOf, temporaryDirectory, Watching } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { KmsPlugin } from './kits/kms-plugin.ts'
 import { plainFormat } from './kits/storage/plain-format.ts'
@@ -209,11 +198,12 @@ test('snapshots have records as they are stored, and keelson inspect decrypts th
   await server.close()
   const snapshot = file('backup', '')
   rmSync(snapshot)
-  const saved = await keelson('snapshot', 'save', snapshot, '--data-dir', dataDir)
+  const saved = await keelsonHere('snapshot', 'save', snapshot, '--data-dir', dataDir)
   assert.equal(saved.code, 0, saved.stderr)
   const bytes = readFileSync(snapshot)
   assert.equal(bytes.includes(PASSWORD) || bytes.includes(Buffer.from(PASSWORD).toString('base64')), false)
-  const inspected = async (...flags: string[]) => (await keelson('inspect', '/core/secrets/default/a', '--output', 'json', ...flags)).stdout
+  const inspected = async (...flags: string[]) =>
+    (await keelsonHere('inspect', '/core/secrets/default/a', '--output', 'json', ...flags)).stdout
   const password = Buffer.from(PASSWORD).toString('base64')
   assert.ok((await inspected('--data-dir', dataDir)).includes(password))
   assert.ok(!(await inspected('--snapshot', snapshot)).includes(password))
@@ -474,11 +464,11 @@ testWith('etcd', 'keelson migrate decrypts with the key of the folder, and says 
     '--encryption-provider-config',
     config,
   ]
-  const refused = await keelson(...args)
+  const refused = await keelsonHere(...args)
   assert.equal(refused.code === 0, false)
   assert.match(refused.stderr, /\/core\/secrets\/default\/a .*cannot be read: .*there is no key in .*encryption-config\.yaml/)
   writeFileSync(folderKeyFile(dataDir), key, { mode: 0o600 })
-  const moved = await keelson(...args)
+  const moved = await keelsonHere(...args)
   assert.equal(moved.code, 0, moved.stderr)
   const there = await served(t, { store: 'etcd', etcdServers: cluster.endpoints, encryptionProviderConfig: config })
   assert.equal(passwordOf(await send(there, 'GET', `${SECRETS}/a`)), PASSWORD)

@@ -15,6 +15,7 @@ import { ATTRIBUTE } from '../src/lib/x509/distinguished-name.ts'
 import { issueAuthority, issueClient, issueServer, type Subject } from '../src/lib/x509/issue.ts'
 import { EXTENSION, extension, writeCertificate } from '../src/lib/x509/write-certificate.ts'
 import { ask, eventually, keelson, patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { noteNotRun, programsNamed } from './programs.ts'
 
 /** A port that nothing uses, below those that systems give out by themselves: nobody gets it until it is bound again. */
@@ -281,7 +282,7 @@ test('the choice of controllers is checked before programs are written', patient
     [['--node', '1'], /unknown argument --node/],
     [['all'], /what is all\? keelson envtest \[--dir DIR\]/],
   ] as const) {
-    const { code, stderr } = await keelson('envtest', '--dir', assets, ...flags)
+    const { code, stderr } = await keelsonHere('envtest', '--dir', assets, ...flags)
     assert.notEqual(code, 0)
     assert.match(stderr, message)
   }

@@ -14,7 +14,8 @@ import { configOf } from '../src/start-options.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import type { Decoded } from '../src/storage/etcd/record-format.ts'
 import type { Store } from '../src/storage/store.ts'
-import { ask, eventually, keelson, patient, type Scope, type Target, targetOf, Watching } from './kit.ts'
+import { ask, eventually, patient, type Scope, type Target, targetOf, Watching } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { plainFormat } from './kits/storage/plain-format.ts'
 import { testWith } from './programs.ts'
@@ -339,7 +340,7 @@ testWith(
       body: { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'a' }, spec },
     })
     assert.deepEqual([made.status, await isCbor()], [201, true])
-    const { stdout } = await keelson('inspect', key, '--etcd-servers', bench.endpoints.join(','))
+    const { stdout } = await keelsonHere('inspect', key, '--etcd-servers', bench.endpoints.join(','))
     assert.match(stdout, /^# size: +\d+ bytes, cbor$/m)
     assert.deepEqual(parse(stdout).spec, spec)
     await first.close()

@@ -10,14 +10,14 @@ import { configOf } from '../src/start-options.ts'
 import { openEmbeddedStore } from '../src/storage/embedded/embedded.ts'
 import { openEtcdStore } from '../src/storage/etcd/etcd.ts'
 import type { Store } from '../src/storage/store.ts'
-import { ask, eventually, KEELSON, keelson, patient, ROOT, run, type Scope, type Target, targetOf, temporaryDirectory } from './kit.ts'
-import { commandLines } from './kits/command-lines.ts'
+import { ask, eventually, KEELSON, patient, ROOT, run, type Scope, type Target, targetOf, temporaryDirectory } from './kit.ts'
+import { commandLines, keelsonHere } from './kits/command-here.ts'
 import { type EtcdCluster, startEtcd } from './kits/etcd.ts'
 import { plainFormat } from './kits/storage/plain-format.ts'
 import { testWith } from './programs.ts'
 import { WIDGETS } from './samples.ts'
 
-const migrate = (...args: string[]) => keelson('migrate', ...args)
+const migrate = (...args: string[]) => keelsonHere('migrate', ...args)
 
 async function inEtcd(t: Scope, program: string): Promise<EtcdCluster> {
   const cluster = await startEtcd({ program })

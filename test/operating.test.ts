@@ -14,14 +14,15 @@ import {
   CONFIG_MAPS,
   configMap,
   eventually,
-  keelson,
   patient,
   type ServerProcess,
+  serveHere,
   startInProcess,
   startProcess,
   targetOf,
   temporaryDirectory,
 } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { testWith } from './programs.ts'
 
 const linesOf = (server: Pick<ServerProcess, 'stderr'>) =>
@@ -68,7 +69,7 @@ test('a client that sends plain HTTP gets a clear error', patient, async t => {
 })
 
 test('a server on every address is reached at those of the machine and by the names it was given', patient, async t => {
-  const server = await startProcess(t, { flags: ['--bind-address=0.0.0.0', '--tls-san=api.example', '--tls-san=192.0.2.7'] })
+  const server = await serveHere(t, { flags: ['--bind-address=0.0.0.0', '--tls-san=api.example', '--tls-san=192.0.2.7'] })
   const { credentials, port } = server
   const certificate = await new Promise<string>((resolve, reject) => {
     const socket = connectSecurely({ host: '127.0.0.1', port, ca: credentials.ca, servername: 'api.example' }, () => {
@@ -109,7 +110,7 @@ test('a server does not start over a kubeconfig that it cannot read', patient, a
   const directory = temporaryDirectory(t)
   const file = join(directory, 'config')
   writeFileSync(file, 'apiVersion: [')
-  const { code, stderr } = await keelson('serve', '--data-dir', join(directory, 'data'), '--secure-port=0', '--kubeconfig', file)
+  const { code, stderr } = await keelsonHere('serve', '--data-dir', join(directory, 'data'), '--secure-port=0', '--kubeconfig', file)
   assert.equal(code, 1)
   assert.match(stderr, /^keelson: .*config is not a kubeconfig that a context can be added to/)
   assert.equal(readFileSync(file, 'utf8'), 'apiVersion: [')
@@ -120,13 +121,13 @@ test('flags are read as kube-apiserver reads them', patient, async t => {
   const server = await startProcess(t, { flags })
   assert.equal((await ask(server, '/livez', anonymous)).status, 200)
   assert.match(server.stderr(), /AlwaysAdmit admission controller is deprecated/)
-  const { code, stderr } = await keelson('serve', '--secure-port=0', '--store=memory', '--enable-admission-plugins=Whim')
+  const { code, stderr } = await keelsonHere('serve', '--secure-port=0', '--store=memory', '--enable-admission-plugins=Whim')
   assert.equal(code, 1)
   assert.match(stderr, /there is no plugin "Whim"/)
 })
 
 test('health lists its checks, and metrics include them and the store', patient, async t => {
-  const server = await startProcess(t)
+  const server = await serveHere(t)
   const { status, text } = await ask(server, '/readyz?verbose')
   assert.equal(status, 200, text)
   const lines = text.trimEnd().split('\n')

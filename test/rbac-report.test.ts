@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { UserAccess } from '../src/index.ts'
 import { keelson, patient, startInProcess, temporaryDirectory } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 
 const OPERATOR = 'system:serviceaccount:default:operator'
 const RBAC = 'rbac.authorization.k8s.io'
@@ -27,8 +28,9 @@ test('a report names refusals and unused permissions, and its roles are enough f
   const server = await startInProcess(t, { testEndpoints: true, controllers: ['none'], apply: [role, binding] })
   const kubeconfig = join(temporaryDirectory(t), 'kubeconfig')
   writeFileSync(kubeconfig, server.kubeconfig)
-  const report = (...args: string[]) => keelson('rbac-report', '--kubeconfig', kubeconfig, ...args)
-  assert.match((await report()).stderr, /no user with roles has sent a request/)
+  const report = (...args: string[]) => keelsonHere('rbac-report', '--kubeconfig', kubeconfig, ...args)
+  const early = await keelson('rbac-report', '--kubeconfig', kubeconfig)
+  assert.match(early.stderr, /no user with roles has sent a request/)
   const run = async (access: UserAccess) => {
     await access.create(configMap('made'))
     await access.get('configmap/made')

@@ -5,7 +5,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { eventually, KEELSON, keelson, patient, ROOT, run, temporaryDirectory } from './kit.ts'
-import { commandLines } from './kits/command-lines.ts'
+import { commandLines } from './kits/command-here.ts'
 
 const SEND = [process.execPath, join(ROOT, 'test/explore/send.mjs')]
 const MAPS = '/api/v1/namespaces/default/configmaps'

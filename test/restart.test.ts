@@ -23,7 +23,7 @@ import {
   temporaryDirectory,
   Watching,
 } from './kit.ts'
-import { commandLines } from './kits/command-lines.ts'
+import { commandLines, keelsonHere } from './kits/command-here.ts'
 import { noteNotRun } from './programs.ts'
 
 const create = async (server: Target, name: string, data: Record<string, string> = {}) => {
@@ -151,7 +151,7 @@ test('the ready line names the address and the kubeconfig, which is for its owne
   assert.equal(server.kubeconfig, join(server.dataDir, 'admin.kubeconfig'))
   assert.equal(statSync(server.kubeconfig).mode & 0o777, 0o600)
   assert.equal(statSync(server.dataDir).mode & 0o077, 0, 'keys and data are nobody else’s business')
-  const printed = await keelson('kubeconfig', '--data-dir', server.dataDir)
+  const printed = await keelsonHere('kubeconfig', '--data-dir', server.dataDir)
   assert.deepEqual(printed, { code: 0, signal: null, stdout: readFileSync(server.kubeconfig, 'utf8'), stderr: '' })
 })
 
@@ -253,7 +253,7 @@ test('a data directory that cannot be one is a clear error', patient, async t =>
   const file = join(directory, 'file')
   writeFileSync(file, '')
   assertRefused(await keelson('serve', '--data-dir', file, '--secure-port', '0'), new RegExp(`${file}.*in the place of a directory`))
-  assertRefused(await keelson('kubeconfig', '--data-dir', directory), /it is written when a server starts: keelson serve --data-dir/)
+  assertRefused(await keelsonHere('kubeconfig', '--data-dir', directory), /it is written when a server starts: keelson serve --data-dir/)
 })
 
 test('a data directory that may not be written is a clear error', patient, async t => {

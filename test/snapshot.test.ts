@@ -21,7 +21,7 @@ import {
   targetOf,
   temporaryDirectory,
 } from './kit.ts'
-import { commandLines } from './kits/command-lines.ts'
+import { commandLines, keelsonHere } from './kits/command-here.ts'
 import { damageData } from './kits/damage.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { testWith } from './programs.ts'
@@ -64,7 +64,7 @@ async function saved(t: Scope) {
   const made = await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('kept', { secret: 'pssst' }) })
   assert.equal(made.status, 201)
   const file = join(server.dataDir, '..', 'one.snapshot')
-  const result = await keelson('snapshot', 'save', file, '--data-dir', server.dataDir)
+  const result = await keelsonHere('snapshot', 'save', file, '--data-dir', server.dataDir)
   assert.equal(result.code, 0, result.stderr)
   return { server, file, made, result }
 }
@@ -115,7 +115,7 @@ test('an informer that knows a future which is lost finds it expired and lists a
   const known = lost.json.metadata.resourceVersion
   await server.stop()
   const dataDir = join(server.dataDir, '..', 'restored')
-  assert.equal((await keelson('snapshot', 'restore', file, '--data-dir', dataDir)).code, 0)
+  assert.equal((await keelsonHere('snapshot', 'restore', file, '--data-dir', dataDir)).code, 0)
   const again = await serveHere(t, { dataDir })
   const watched = await ask(again, `${CONFIG_MAPS}?watch=true&resourceVersion=${known}&timeoutSeconds=1`)
   const status = watched.status === 200 ? JSON.parse(watched.text.split('\n')[0]!).object : watched.json
@@ -138,12 +138,12 @@ test('two restores of one snapshot do not share resourceVersions, and events liv
   }
   assert.equal((await ask(server, '/api/v1/namespaces/default/events', { method: 'POST', body: event })).status, 201)
   const folder = join(server.dataDir, '..')
-  await keelson('snapshot', 'save', file, '--data-dir', server.dataDir)
+  await keelsonHere('snapshot', 'save', file, '--data-dir', server.dataDir)
   const newest: number[] = []
   for (const name of ['first', 'second']) {
     const dir = join(folder, name)
     const before = Date.now()
-    assert.equal((await keelson('snapshot', 'restore', file, '--data-dir', dir)).code, 0)
+    assert.equal((await keelsonHere('snapshot', 'restore', file, '--data-dir', dir)).code, 0)
     await using reader = await openEmbeddedReader(join(dir, 'store'))
     newest.push(reader.fresh())
     assert.deepEqual(await reader.extent(), { oldest: newest.at(-1), newest: newest.at(-1) })
@@ -152,8 +152,8 @@ test('two restores of one snapshot do not share resourceVersions, and events liv
   }
   assert.ok(newest[1]! > newest[0]! + 1000, `${newest}`)
   const chosen = join(folder, 'third')
-  assert.equal((await keelson('snapshot', 'restore', file, '--data-dir', chosen, '--bump-revision', '5')).code, 0)
-  const { revision } = JSON.parse((await keelson('snapshot', 'status', file, '--output', 'json')).stdout)
+  assert.equal((await keelsonHere('snapshot', 'restore', file, '--data-dir', chosen, '--bump-revision', '5')).code, 0)
+  const { revision } = JSON.parse((await keelsonHere('snapshot', 'status', file, '--output', 'json')).stdout)
   await using reader = await openEmbeddedReader(join(chosen, 'store'))
   assert.equal(reader.fresh(), revision + 5)
 })
@@ -163,10 +163,10 @@ test('a snapshot comes from a directory without a server, too, and nothing there
   await server.stop()
   const before = readFileSync(join(server.dataDir, 'store', 'keelson.lmdb'))
   const other = `${file}.2`
-  const result = await keelson('snapshot', 'save', other, '--data-dir', server.dataDir)
+  const result = await keelsonHere('snapshot', 'save', other, '--data-dir', server.dataDir)
   assert.equal(result.code, 0, result.stderr)
   assert.ok(readFileSync(join(server.dataDir, 'store', 'keelson.lmdb')).equals(before))
-  const status = await keelson('snapshot', 'status', other, '--output', 'json')
+  const status = await keelsonHere('snapshot', 'status', other, '--output', 'json')
   const { revision, records, resources, hash, encrypted, groupDomain } = JSON.parse(status.stdout)
   assert.ok(revision > 100 && records > 100)
   assert.equal(resources['/core/configmaps/'].records > 0, true)
@@ -208,11 +208,11 @@ test('damaged, truncated and foreign files are refused, and nothing changes', pa
     }
     assert.ok(!existsSync(`${target}-${i}`), `${what}: nothing is left behind`)
   }
-  const taken = await keelson('snapshot', 'restore', file, '--data-dir', server.dataDir)
+  const taken = await keelsonHere('snapshot', 'restore', file, '--data-dir', server.dataDir)
   assert.equal(taken.code, 1)
   assert.match(taken.stderr, /is not empty \(.*store.*\), and a restore writes over nothing: name a new directory, or move this one away/)
   writeFileSync(wrong, 'a letter')
-  const over = await keelson('snapshot', 'save', wrong, '--data-dir', server.dataDir)
+  const over = await keelsonHere('snapshot', 'save', wrong, '--data-dir', server.dataDir)
   assert.deepEqual([over.code, readFileSync(wrong, 'utf8')], [1, 'a letter'])
   assert.match(over.stderr, /is no snapshot, and was left as it is/)
 })
@@ -225,11 +225,11 @@ function flipped(bytes: Buffer, at: number): Buffer {
 
 test('a snapshot takes a right of its own', patient, async t => {
   const { server, file } = await saved(t)
-  const { stdout } = await keelson('kubeconfig', '--user', 'bob', '--group', 'dev', '--data-dir', server.dataDir)
+  const { stdout } = await keelsonHere('kubeconfig', '--user', 'bob', '--group', 'dev', '--data-dir', server.dataDir)
   const kubeconfig = join(temporaryDirectory(t), 'bob.kubeconfig')
   writeFileSync(kubeconfig, stdout, { mode: 0o600 })
   const bob = { ...targetOf(stdout), url: server.url }
-  const refused = await keelson('snapshot', 'save', `${file}.bob`, '--kubeconfig', kubeconfig)
+  const refused = await keelsonHere('snapshot', 'save', `${file}.bob`, '--kubeconfig', kubeconfig)
   assert.equal(refused.code, 1)
   assert.match(refused.stderr, /User "bob" cannot get path "\/keelson\/v1\/store\/snapshot"/)
   assert.ok(!existsSync(`${file}.bob`))
@@ -243,7 +243,7 @@ test('a snapshot takes a right of its own', patient, async t => {
   const rbac = '/apis/rbac.authorization.k8s.io/v1'
   assert.equal((await ask(server, `${rbac}/clusterroles`, { method: 'POST', body: role })).status, 201)
   assert.equal((await ask(server, `${rbac}/clusterrolebindings`, { method: 'POST', body: binding })).status, 201)
-  const allowed = await keelson('snapshot', 'save', `${file}.bob`, '--kubeconfig', kubeconfig)
+  const allowed = await keelsonHere('snapshot', 'save', `${file}.bob`, '--kubeconfig', kubeconfig)
   assert.equal(allowed.code, 0, allowed.stderr)
   assert.equal((await ask(server, '/keelson/v1/store/snapshot', { method: 'POST', body: {} })).status, 405)
 })
@@ -332,11 +332,11 @@ test('a record that cannot be read ends the snapshot with its key', patient, asy
   const { server, file } = await saved(t)
   await server.stop()
   damageData(server.dataDir, 'pssst')
-  const offline = await keelson('snapshot', 'save', `${file}.2`, '--data-dir', server.dataDir)
+  const offline = await keelsonHere('snapshot', 'save', `${file}.2`, '--data-dir', server.dataDir)
   assert.equal(offline.code, 1)
   assert.match(offline.stderr, /was given up: \/core\/configmaps\/default\/kept cannot be read: .*checksum; keelson doctor --fix/)
   await serveHere(t, { dataDir: server.dataDir })
-  const online = await keelson('snapshot', 'save', `${file}.2`, '--data-dir', server.dataDir)
+  const online = await keelsonHere('snapshot', 'save', `${file}.2`, '--data-dir', server.dataDir)
   assert.match(online.stderr, /was given up: \/core\/configmaps\/default\/kept cannot be read/)
   assert.ok(!existsSync(`${file}.2`))
 })
@@ -346,7 +346,7 @@ testWith('etcd', 'a server on etcd says how etcd is backed up', patient, async (
   t.after(() => cluster[Symbol.asyncDispose]())
   const server = await serveHere(t, { flags: ['--store', 'etcd', '--etcd-servers', cluster.endpoints.join(',')] })
   const file = join(temporaryDirectory(t), 'a')
-  const { code, stderr } = await keelson('snapshot', 'save', file, '--data-dir', server.dataDir)
+  const { code, stderr } = await keelsonHere('snapshot', 'save', file, '--data-dir', server.dataDir)
   assert.equal(code, 1)
   assert.match(stderr, /etcdctl snapshot save FILE; keelson migrate copies it/)
 })
@@ -366,6 +366,6 @@ test('wrong arguments are explained', patient, async () => {
     assert.equal(code, 2, stderr)
     assert.match(stderr, cases[i]![1])
   }
-  const nowhere = await keelson('snapshot', 'save', '/tmp/x', '--data-dir', '/no/such/directory')
+  const nowhere = await keelsonHere('snapshot', 'save', '/tmp/x', '--data-dir', '/no/such/directory')
   assert.deepEqual([nowhere.code, /there is no data in \/no\/such\/directory/.test(nowhere.stderr)], [1, true])
 })

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FRAME, jsonFrame, MAGIC } from '../src/storage/snapshot/format.ts'
-import { anonymous, ask, CONFIG_MAPS, configMap, freshServer, keelson, patient, startProcess, targetOf, Watching } from './kit.ts'
+import { anonymous, ask, CONFIG_MAPS, configMap, freshServer, keelson, patient, serveHere, targetOf, Watching } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 
 const V1 = '/keelson/v1'
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
@@ -209,16 +210,19 @@ test('the OpenAPI document has every endpoint below /keelson/v1 with its methods
 })
 
 test('commands save, restore and reset a server, and set its clock and faults', patient, async t => {
-  const server = await startProcess(t, { flags: ['--test-endpoints', '--store=memory'] })
+  const server = await serveHere(t, { flags: ['--test-endpoints', '--store=memory'] })
   const at = ['--kubeconfig', server.kubeconfig]
-  const told = async (...args: string[]) => {
-    const { code, stdout, stderr } = await keelson(...args, ...at)
+  const toldBy = async (command: typeof keelsonHere, args: readonly string[]) => {
+    const { code, stdout, stderr } = await command(...args, ...at)
     assert.equal(code, 0, stderr)
     return stdout
   }
+  const told = (...args: string[]) => toldBy(keelsonHere, args)
+  /** Each command runs once in a process of its own. */
+  const printed = (...args: string[]) => toldBy(keelson, args)
   await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('a') })
   assert.match(await told('snapshot', 'create', 'one'), /^one: \d+ objects at revision \d+\n$/)
-  assert.match(await told('snapshot', 'list'), /^NAME +REVISION +OBJECTS +SIZE +CREATED\none /)
+  assert.match(await printed('snapshot', 'list'), /^NAME +REVISION +OBJECTS +SIZE +CREATED\none /)
   await ask(server, `${CONFIG_MAPS}/a`, { method: 'DELETE' })
   assert.match(await told('snapshot', 'revert', 'one'), /^the server is as it was at one: \d+ objects\n$/)
   assert.equal((await ask(server, `${CONFIG_MAPS}/a`)).status, 200)
@@ -227,24 +231,24 @@ test('commands save, restore and reset a server, and set its clock and faults', 
   assert.match(await told('clock', 'advance', '24h'), /frozen/)
   const later = new Date(Date.now() + 72 * 3_600_000).toISOString()
   assert.equal(await told('clock', 'set', later), `${later}  frozen\n`)
-  assert.match((await keelson('clock', 'set', '2026-01-01T00:00:00Z', ...at)).stderr, /time cannot go back/)
+  assert.match((await keelsonHere('clock', 'set', '2026-01-01T00:00:00Z', ...at)).stderr, /time cannot go back/)
   assert.match(await told('clock', 'resume'), /^\S+Z\n$/)
-  assert.match(await told('requests', 'verb=delete'), /^TIME +USER +VERB +PATH +STATUS\n\S+ +\S+ +delete +\S+\/configmaps\/a +200\n$/)
+  assert.match(await printed('requests', 'verb=delete'), /^TIME +USER +VERB +PATH +STATUS\n\S+ +\S+ +delete +\S+\/configmaps\/a +200\n$/)
   assert.equal(JSON.parse(await told('requests', '--output=json', 'verb=create')).resource.resource, 'configmaps')
-  assert.match((await keelson('requests', 'sort=time', ...at)).stderr, /requests are filtered by user, userAgent/)
-  assert.equal((await keelson('requests', 'all', ...at)).code, 2)
+  assert.match((await keelsonHere('requests', 'sort=time', ...at)).stderr, /requests are filtered by user, userAgent/)
+  assert.equal((await keelsonHere('requests', 'all', ...at)).code, 2)
   const [, added = ''] = /^added (\S+)\n$/.exec(await told('faults', 'add', '{"verb": "delete", "status": 503}')) ?? []
   assert.equal(await told('faults', 'remove', added), `removed ${added}\n`)
   assert.equal(await told('faults'), 'there are no faults\n')
-  assert.match((await keelson('faults', 'remove', added, ...at)).stderr, /there is no fault/)
+  assert.match((await keelsonHere('faults', 'remove', added, ...at)).stderr, /there is no fault/)
   assert.match(await told('faults', 'add', '{"verb": "create", "status": 503}'), /^added \S+\n$/)
-  assert.match(await told('faults'), /^ID +MATCHED +STRUCK +FAULT\n/)
-  assert.match(await told('reset'), /as it was after its start/)
+  assert.match(await printed('faults'), /^ID +MATCHED +STRUCK +FAULT\n/)
+  assert.match(await printed('reset'), /as it was after its start/)
   assert.equal((await ask(server, `${CONFIG_MAPS}/a`)).status, 404)
   assert.equal(await told('faults'), 'there are no faults\n')
-  const wrong = await keelson('clock', 'advance', 'soon', ...at)
+  const wrong = await keelsonHere('clock', 'advance', 'soon', ...at)
   assert.deepEqual([wrong.code, /advance must be a duration/.test(wrong.stderr)], [1, true])
-  assert.equal((await keelson('clock', 'back', ...at)).code, 2)
+  assert.equal((await keelsonHere('clock', 'back', ...at)).code, 2)
 })
 
 test('keelson run has the endpoints, and its commands find the server by themselves', patient, async () => {
@@ -256,7 +260,7 @@ test('keelson run has the endpoints, and its commands find the server by themsel
 })
 
 test('they are refused on etcd and with several processes', patient, async () => {
-  const onEtcd = await keelson('serve', '--test-endpoints', '--store=etcd', '--etcd-servers=http://127.0.0.1:1')
+  const onEtcd = await keelsonHere('serve', '--test-endpoints', '--store=etcd', '--etcd-servers=http://127.0.0.1:1')
   assert.match(onEtcd.stderr, /--test-endpoints could reset an etcd that others use/)
   const several = await keelson('serve', '--test-endpoints', '--processes=2')
   assert.match(several.stderr, /leave out --processes or --test-endpoints/)

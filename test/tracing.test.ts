@@ -3,20 +3,10 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import {
-  anonymous,
-  ask,
-  CONFIG_MAPS,
-  configMap,
-  keelson,
-  patient,
-  type Scope,
-  startInProcess,
-  startProcess,
-  temporaryDirectory,
-} from './kit.ts'
+import { anonymous, ask, CONFIG_MAPS, configMap, patient, type Scope, startInProcess, startProcess, temporaryDirectory } from './kit.ts'
 import { availability, FLUNDERS, register, startAggregatedApi } from './kits/aggregated-api.ts'
 import { type ReceivedSpan, startCollector } from './kits/collector.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { startEtcd } from './kits/etcd.ts'
 import { allow, webhook } from './kits/webhooks.ts'
 import { testWith } from './programs.ts'
@@ -240,7 +230,7 @@ test("the configuration is checked with kube-apiserver's errors", patient, async
   const other = tracingFile(t, { apiVersion: 'apiserver.config.k8s.io/v2' })
   const refusal =
     /^keelson: failed to read tracing config: unable to decode tracing configuration data: no kind "TracingConfiguration" is registered for version "apiserver.config.k8s.io\/v2"/
-  assert.match((await keelson('serve', '--store=memory', '--secure-port=0', '--tracing-config-file', other)).stderr, refusal)
+  assert.match((await keelsonHere('serve', '--store=memory', '--secure-port=0', '--tracing-config-file', other)).stderr, refusal)
   await assert.rejects(startInProcess(t, { tracingConfigFile: '/none' }), {
     message: 'failed to read tracing config: unable to read tracing configuration from "/none": open /none: no such file or directory',
   })

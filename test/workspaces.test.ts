@@ -20,6 +20,7 @@ import {
   startInProcess,
   temporaryDirectory,
 } from './kit.ts'
+import { keelsonHere } from './kits/command-here.ts'
 import { testWith } from './programs.ts'
 
 const host = serverOfFile({ workspaces: true, testEndpoints: true, store: 'memory', controllers: ['none'] })
@@ -425,13 +426,13 @@ testWith('kubectl', 'keelson workspace makes workspaces for kubectl, lists and d
   assert.equal((await use('create', 'configmap', 'a', '--from-literal=k=v')).stdout, 'configmap/a created\n')
   assert.match((await use('get', 'configmap', 'a', '-o', 'yaml')).stdout, /k: v/)
   assert.match((await use('explain', 'configmap.data')).stdout, /FIELD: data/)
-  const second = await keelson('workspace', 'create', 'b', '--from', 'workspace/a', ...at)
+  const second = await keelsonHere('workspace', 'create', 'b', '--from', 'workspace/a', ...at)
   assert.equal(second.code, 0, second.stderr)
   assert.match(second.stdout, /server: https:.*\/workspaces\/b/)
-  assert.match((await keelson('workspace', 'list', ...at)).stdout, /^NAME .*\na .*\nb /s)
-  assert.equal((await keelson('workspace', 'delete', 'a', ...at)).stdout, 'deleted a\n')
+  assert.match((await keelsonHere('workspace', 'list', ...at)).stdout, /^NAME .*\na .*\nb /s)
+  assert.equal((await keelsonHere('workspace', 'delete', 'a', ...at)).stdout, 'deleted a\n')
   assert.notEqual((await use('get', 'configmap', 'a')).code, 0)
-  const unknown = await keelson('workspace', 'delete', 'a', ...at)
+  const unknown = await keelsonHere('workspace', 'delete', 'a', ...at)
   assert.equal(unknown.code, 1)
   assert.match(unknown.stderr, /there is no workspace "a"/)
 })

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ask, keelson, patient, startProcess } from '../kit.ts'
+import { keelsonHere } from '../kits/command-here.ts'
 import { ConsolePage, codeOf } from '../kits/console.ts'
 import { startProcesses } from '../kits/processes.ts'
 
@@ -28,7 +29,7 @@ test('keelson console prints a link that logs in, and serve has a console unless
   await server.stop()
   const without = await startProcess(t, { dataDir: server.dataDir, flags: ['--console=false'] })
   assert.equal((await ask(without, '/console/')).status, 404)
-  const refused = await keelson('console', '--print', '--data-dir', server.dataDir)
+  const refused = await keelsonHere('console', '--print', '--data-dir', server.dataDir)
   assert.deepEqual([refused.code, refused.stdout], [1, ''])
   assert.match(refused.stderr, /serves no console/)
 })

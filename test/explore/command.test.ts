@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import test from 'node:test'
 import { keelson, patient, ROOT, run, temporaryDirectory } from '../kit.ts'
-import { commandLines } from '../kits/command-lines.ts'
+import { commandLines } from '../kits/command-here.ts'
 import { testWith } from '../programs.ts'
 
 const PROGRAM = [process.execPath, join(ROOT, 'test/explore/program.mjs')]

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import { generateKeyPairSync } from 'node:crypto'
 import { test } from 'node:test'
 import { stubRequest } from '../../src/lib/x509/certificate-request.ts'
-import { ask, eventually, keelson, patient, type Scope, startInProcess } from '../kit.ts'
+import { ask, eventually, patient, type Scope, startInProcess } from '../kit.ts'
+import { keelsonHere } from '../kits/command-here.ts'
 
 const NAMESPACE = '/api/v1/namespaces/default'
 const ACCOUNTS = `${NAMESPACE}/serviceaccounts`
@@ -122,7 +123,7 @@ test('only tokens that a pod may reload hold longer than they were requested for
 
 test('the longest validity is between an hour and 2^32 seconds', patient, async () => {
   for (const value of ['59m59s', '4294967297s']) {
-    const { code, stderr } = await keelson('serve', '--store', 'memory', '--service-account-max-token-expiration', value)
+    const { code, stderr } = await keelsonHere('serve', '--store', 'memory', '--service-account-max-token-expiration', value)
     assert.notEqual(code, 0)
     assert.match(stderr, /the service-account-max-token-expiration must be between 1 hour and 2\^32 seconds/)
   }

@@ -4,6 +4,7 @@ import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync,
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { ask, keelson, launch, patient, run, serveHere, startProcess, temporaryDirectory } from '../kit.ts'
+import { keelsonHere } from '../kits/command-here.ts'
 import { noteNotRun } from '../programs.ts'
 
 const NOBODY = 65534
@@ -124,7 +125,7 @@ users: [{ name: evil, user: { exec: { apiVersion: client.authentication.k8s.io/v
   // At 6256f0f1 the context of the server was added, and the current one, whose command kubectl runs, stayed.
   assert.match(await refusal(t, `--kubeconfig=${file}`), /kubeconfig is not used: it belongs to another user/)
   assert.equal(readFileSync(file, 'utf8'), planted)
-  const { code, stderr } = await keelson('kubeconfig', `--kubeconfig=${file}`)
+  const { code, stderr } = await keelsonHere('kubeconfig', `--kubeconfig=${file}`)
   assert.equal(code, 1)
   assert.match(stderr, /kubeconfig is not used: it belongs to another user/)
 })
@@ -141,14 +142,14 @@ test('programs for harnesses are not put where others could change them', patien
   const folder = join(sharedFolder(t), 'assets')
   mkdirSync(folder)
   chmodSync(folder, 0o777)
-  const open = await keelson('envtest', '--dir', folder)
+  const open = await keelsonHere('envtest', '--dir', folder)
   // At 6256f0f1 they were put there.
   assert.deepEqual([open.code, open.stdout, readdirSync(folder)], [1, '', []])
   assert.match(open.stderr, /assets is not used: every user may write to it/)
   chmodSync(folder, 0o755)
   assert.equal((await keelson('envtest', '--dir', folder)).code, 0)
   if (!giveAway(t, folder)) return
-  assert.match((await keelson('envtest', '--dir', folder)).stderr, /assets is not used: it belongs to another user/)
+  assert.match((await keelsonHere('envtest', '--dir', folder)).stderr, /assets is not used: it belongs to another user/)
 })
 
 test('keelson run keeps its server in a folder of its own', patient, async t => {
