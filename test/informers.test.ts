@@ -7,7 +7,7 @@ import { ask, CONFIG_MAPS, configMap, eventually, patient, type ServerProcess, s
 import { Reflector } from './reflector.ts'
 import { type Connection, openConnection } from './robustness/connection.ts'
 
-const OBJECTS = 3_000
+const OBJECTS = 2_000
 const AT_ONCE = 64
 const FLAGS = ['--history-window', '2s', '--bookmark-interval', '500ms']
 const namespace = 'default'

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { start } from '../src/index.ts'
 import { eventually, patient, type Scope, temporaryDirectory } from './kit.ts'
 
-const CYCLES = Number(process.env['KEELSON_CYCLES'] ?? 40)
+const CYCLES = Number(process.env['KEELSON_CYCLES'] ?? 24)
 
 /** The handles and timers that keep this process alive, as sorted kinds. The caller may run in an immediate. */
 const handles = () =>
