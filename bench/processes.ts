@@ -323,28 +323,23 @@ async function watchPath(target: Target): Promise<string> {
 
 /** The bytes of the event of a create, without its framing. */
 async function eventLength(target: Target): Promise<number> {
-  const path = await watchPath(target)
-  const writer = await connectTo(target)
   let text = ''
-  let end = () => {}
-  const line = new Promise<number>(resolve => {
-    const look = (chunk: Buffer) => {
-      text += chunk.toString('latin1')
-      const found = /\{"type":"ADDED".*\n/.exec(text)
-      if (found) resolve(found[0].length)
-    }
-    void HTTP1.stream(target, { count: 1, request: requestBytes('GET', path), onData: () => look }).then(async close => {
-      end = close
-      await writer.send(create(WATCHED)())
-      noteAnswered(target, 1)
-    })
-  })
-  try {
-    return await line
-  } finally {
-    end()
-    writer.close()
+  let found: (length: number) => void = () => {}
+  const length = new Promise<number>(resolve => (found = resolve))
+  const look = (chunk: Buffer) => {
+    text += chunk.toString('latin1')
+    const event = /\{"type":"ADDED".*\n/.exec(text)
+    if (event) found(event[0].length)
   }
+  const request = requestBytes('GET', await watchPath(target))
+  const endWatch = await HTTP1.stream(target, { count: 1, request, onData: () => look })
+  const writer = await connectTo(target)
+  await writer.send(create(WATCHED)())
+  noteAnswered(target, 1)
+  writer.close()
+  await length
+  endWatch()
+  return await length
 }
 
 const pair = <Each>([one, two]: readonly Each[]): readonly [Each, Each] => [one!, two!]
