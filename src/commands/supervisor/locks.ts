@@ -1,8 +1,8 @@
 /** Locks that server processes take one after the other, each with a text that the last holder left for the next. */
-import type { ServerProcess } from './server-process.ts'
+import type { ToProcess } from '../../server/processes/messages.ts'
 
 /** The part of a process that is used. */
-type Holder = Pick<ServerProcess, 'send'>
+type Holder = { send(message: ToProcess): void }
 type Lock = { kept: string; holder: Holder | undefined; readonly waiting: Holder[] }
 
 export class Locks {

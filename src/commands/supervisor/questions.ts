@@ -1,13 +1,12 @@
 /** Questions of one server process to all others, and their answers. */
 import { startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
-import { type Answer, COUNTED, type ToSupervisor } from '../../server/processes/messages.ts'
-import type { ServerProcess } from './server-process.ts'
+import { type Answer, COUNTED, type ToProcess, type ToSupervisor } from '../../server/processes/messages.ts'
 
 /** A process that takes longer is held up, as a server that does not answer its probes. */
 const ANSWER_MS = 2_000
 
 /** The part of a process that is used. */
-type Member = Pick<ServerProcess, 'number' | 'send'>
+type Member = { readonly number: number; send(message: ToProcess): void }
 
 type PendingQuestion = {
   readonly by: Member

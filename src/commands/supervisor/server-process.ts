@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Socket } from 'node:net'
 import { ownCommand } from '../../lib/executable.ts'
 import type { ToProcess, ToSupervisor } from '../../server/processes/messages.ts'
+import type { Member } from './process-group.ts'
 
 export type Ended = { readonly code: number | null; readonly signal: NodeJS.Signals | null }
 
@@ -23,7 +24,7 @@ export function forkProcess(args: readonly string[]): ChildProcess {
   return spawn(program, [...before, COMMAND, ...args], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }
 
-export class ServerProcess {
+export class ServerProcess implements Member {
   readonly number: number
   readonly #child: ChildProcess
   readonly startedAt = performance.now()
@@ -34,7 +35,6 @@ export class ServerProcess {
   isReady = false
   isPrimary = false
   isDrained = false
-  /** Pings that it has not answered since it last answered one. */
   unanswered = 0
   /** Why it could not start. */
   failure: { readonly text: string; readonly code: number } | undefined

@@ -20,22 +20,14 @@ import { makeFamily, socketFolderIn } from '../../storage/processes/family.ts'
 import { announceReady } from '../announce.ts'
 import { notifyServiceManager } from '../service-manager.ts'
 import { ENDING, parentGone } from '../signals.ts'
-import { Locks } from './locks.ts'
 import { Port } from './port.ts'
-import { Questions } from './questions.ts'
+import { PING_MS, ProcessGroup } from './process-group.ts'
 import { type Ended, forkProcess, ServerProcess } from './server-process.ts'
 
 /** A process that ends sooner than this has failed to start, and waits twice as long each time before it is started again. */
 const SHORT_LIFE_MS = 10_000
 const FIRST_WAIT_MS = 100
 const MAX_WAIT_MS = 10_000
-/**
- * A process that has not answered so many pings is stopped, or busy for good. It holds up its clients, and all of them if it owns the store
- * or runs the duties, so it is ended: nothing that it was about to do can happen any more, and another one takes its place. Pings are
- * counted rather than time, which also passes while the supervisor itself is stopped, as by Ctrl-Z.
- */
-const MAX_UNANSWERED = 15
-const PING_MS = 1_000
 /** Starts of one process that may fail in a row while no other serves. */
 const MAX_FAILED_STARTS = 6
 
@@ -65,30 +57,26 @@ export async function supervise(parts: SuperviseParts): Promise<number> {
 
 class Supervisor {
   readonly #parts: SuperviseParts
-  readonly #store: ReturnType<typeof makeFamily>
   #madeLog: Log | undefined
-  readonly #id = `${hostname()}_${randomUUID()}`
   readonly #port = new Port()
-  readonly #locks = new Locks()
-  readonly #questions = new Questions()
-  readonly #processes = new Set<ServerProcess>()
+  readonly #group: ProcessGroup<ServerProcess>
   readonly #restarting = new Set<NodeJS.Timeout>()
   /** How often the process of a number has ended soon after its start. */
   readonly #failures = new Map<number, number>()
-  /** The process that runs the duties of all. */
-  #leader: ServerProcess | undefined
-  #isStarted = false
-  #isStopping = false
   #isKilled = false
   /** The exit code, once nothing is started again. */
   #code = 0
-  readonly #pinging = setInterval(() => this.#ping(), PING_MS).unref()
+  readonly #pinging = setInterval(() => this.#group.ping(), PING_MS).unref()
   #end: (code: number) => void = () => {}
   readonly ended = new Promise<number>(resolve => (this.#end = resolve))
 
   constructor(parts: SuperviseParts, store: ReturnType<typeof makeFamily>) {
     this.#parts = parts
-    this.#store = store
+    const end = (process: ServerProcess, why: string) => {
+      this.#log.error({ process: process.number, pid: process.pid }, why)
+      process.kill()
+    }
+    this.#group = new ProcessGroup({ count: parts.processes, id: `${hostname()}_${randomUUID()}`, store, end })
     for (let number = 1; number <= parts.processes; number++) this.#start(number, parts.early[number - 1])
     for (const needless of parts.early.slice(parts.processes)) needless.kill('SIGKILL')
   }
@@ -101,42 +89,36 @@ class Supervisor {
   }
 
   readFiles(reason: string): void {
-    for (const each of this.#processes) each.send({ type: 'read files', reason })
+    for (const each of this.#group.members) each.send({ type: 'read files', reason })
   }
 
   /** Lets all processes finish their requests and exit. */
   stop(reason: string): void {
-    if (this.#isStopping) return
-    this.#isStopping = true
-    if (this.#isStarted) notifyServiceManager('stopping')
+    if (this.#group.isStopping) return
+    if (this.#group.isStarted) notifyServiceManager('stopping')
     for (const timer of this.#restarting) clearTimeout(timer)
-    for (const each of this.#processes) each.send({ type: 'stop', reason })
+    this.#group.stop(reason)
     this.#lookIfOver()
   }
 
   killAll(): void {
     this.#isKilled = true
-    for (const each of this.#processes) each.kill()
+    for (const each of this.#group.members) each.kill()
   }
 
   #start(number: number, early?: ChildProcess): void {
-    const { args, processes } = this.#parts
     const started = new ServerProcess({
       number,
-      child: early ?? forkProcess(args),
+      child: early ?? forkProcess(this.#parts.args),
       take: (message, from) => this.#take(message, from),
       ended: (how, which) => this.#ended(how, which),
     })
-    this.#processes.add(started)
-    // Not the first at the start: that is the first to open an embedded store, and commits for all.
-    const isAppointed = this.#leader === undefined && (this.#isStarted || number === processes)
-    if (isAppointed) this.#leader = started
-    const { socket, secret } = this.#store
-    const isFirstStart = !this.#isStarted
-    started.send({ type: 'welcome', number, of: processes, id: this.#id, store: { socket, secret }, isFirstStart, isAppointed })
+    this.#group.add(started)
   }
 
   #take(message: ToSupervisor, from: ServerProcess): void {
+    // A message may still be on its way when its process has ended.
+    if (!this.#group.has(from)) return
     switch (message.type) {
       case 'listen':
         void this.#listen(from)
@@ -153,43 +135,13 @@ class Supervisor {
       case 'ended':
         from.connections -= message.connections
         return
-      case 'question':
-        this.#questions.ask(
-          message,
-          from,
-          this.#serving.filter(each => each !== from),
-        )
-        return
-      case 'answer':
-        this.#questions.answer(message, from)
-        return
-      case 'lock':
-        this.#locks.take(message.name, from)
-        return
-      case 'unlock':
-        this.#locks.release(message.name, from, message.kept)
-        return
-      case 'pong':
-        from.unanswered = 0
-        return
-      case 'primary':
-        from.isPrimary = true
-        return
-      case 'stuck':
-        this.#killStuck(message.pid)
-        return
       case 'draining':
         this.#port.remove(from)
-        if (this.#isStopping) this.#port.close()
+        if (this.#group.isStopping) this.#port.close()
         return
-      case 'drained':
-        from.isDrained = true
-        this.#closeDrained()
+      default:
+        this.#group.take(message, from)
     }
-  }
-
-  get #serving(): ServerProcess[] {
-    return [...this.#processes].filter(({ isReady }) => isReady)
   }
 
   async #listen(process: ServerProcess): Promise<void> {
@@ -202,69 +154,35 @@ class Supervisor {
     }
   }
 
-  #ready(process: ServerProcess, { url, ca }: Extract<ToSupervisor, { type: 'ready' }>): void {
-    process.isReady = true
-    this.#share()
-    if (this.#isStarted) return void this.#port.add(process)
-    const serving = this.#serving
-    if (serving.length < this.#parts.processes) return
-    this.#isStarted = true
-    for (const each of serving) this.#port.add(each)
+  #ready(process: ServerProcess, message: Extract<ToSupervisor, { type: 'ready' }>): void {
+    const wasStarted = this.#group.isStarted
+    this.#group.take(message, process)
+    if (wasStarted) return void this.#port.add(process)
+    if (!this.#group.isStarted) return
+    for (const each of this.#group.serving) this.#port.add(each)
+    const { url, ca } = message
     announceReady({ ...this.#parts, url, ca })
-    if (!this.#isStopping) notifyServiceManager('ready')
-  }
-
-  /** Each process gets its part of the limits that hold for all together. */
-  #share(): void {
-    const serving = this.#serving
-    for (const [place, each] of serving.entries()) each.send({ type: 'share', place, of: serving.length })
-  }
-
-  #ping(): void {
-    if (this.#isStopping) return
-    for (const each of this.#serving) {
-      if (each.unanswered === MAX_UNANSWERED) {
-        this.#log.error({ process: each.number, pid: each.pid }, 'a server process does not answer; it is ended')
-        each.kill()
-      }
-      each.unanswered++
-      each.send({ type: 'ping' })
-    }
-  }
-
-  #killStuck(pid: number): void {
-    for (const each of this.#processes)
-      if (each.pid === pid) {
-        this.#log.error({ process: each.number, pid }, 'a server process does not take what it is sent; it is ended')
-        each.kill()
-      }
+    if (!this.#group.isStopping) notifyServiceManager('ready')
   }
 
   #ended(how: Ended, which: ServerProcess): void {
-    this.#processes.delete(which)
     this.#port.replace(which)
-    this.#locks.gone(which)
-    this.#questions.gone(which)
-    if (this.#leader === which) this.#appoint()
-    this.#share()
-    if (this.#isStopping) {
-      this.#closeDrained()
-      return void this.#lookIfOver()
-    }
+    this.#group.remove(which)
+    if (this.#group.isStopping) return void this.#lookIfOver()
     if (this.#mayGoOn(which)) return void this.#restart(how, which)
     // As a single process that could not start.
     const { text, code } = which.failure ?? { text: `a server process ended ${howText(how)} before it was ready`, code: 1 }
     this.#code = code
     this.stop('a server process could not start')
     // Those that are still starting wait for others, or would take a while to notice.
-    for (const each of this.#processes) if (!each.isReady) each.kill()
+    for (const each of this.#group.members) if (!each.isReady) each.kill()
     process.stderr.write(`keelson: ${text}\n`)
   }
 
   /** Whether the end of a process leaves a server that can be mended: a start that fails again and again while nobody serves is the end. */
   #mayGoOn({ number, isReady }: ServerProcess): boolean {
-    if (!this.#isStarted) return false
-    return isReady || this.#serving.length > 0 || (this.#failures.get(number) ?? 0) < MAX_FAILED_STARTS
+    if (!this.#group.isStarted) return false
+    return isReady || this.#group.serving.length > 0 || (this.#failures.get(number) ?? 0) < MAX_FAILED_STARTS
   }
 
   #restart(how: Ended, { number, startedAt, failure }: ServerProcess): void {
@@ -281,27 +199,8 @@ class Supervisor {
     this.#restarting.add(timer)
   }
 
-  /** Appoints another process to run the duties. From the first write of the next one on, the store refuses writes of the last one. */
-  #appoint(): void {
-    const candidates = this.#serving.reverse()
-    this.#leader = candidates.find(({ isPrimary }) => !isPrimary) ?? candidates[0] ?? [...this.#processes][0]
-    this.#leader?.send({ type: 'appointed' })
-  }
-
-  /** The owner of an embedded store closes it when the others have ended. */
-  #closeDrained(): void {
-    const all = [...this.#processes]
-    if (!this.#isStopping) {
-      for (const each of all) if (each.isDrained) each.send({ type: 'close' })
-      return
-    }
-    if (!all.every(({ isDrained }) => isDrained)) return
-    const others = all.filter(({ isPrimary }) => !isPrimary)
-    for (const each of others.length > 0 ? others : all) each.send({ type: 'close' })
-  }
-
   #lookIfOver(): void {
-    if (this.#processes.size > 0) return
+    if (this.#group.members.length > 0) return
     clearInterval(this.#pinging)
     this.#port.close()
     this.#end(this.#isKilled ? 1 : this.#code)
