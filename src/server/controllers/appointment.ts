@@ -5,17 +5,21 @@
  * unchanged.
  */
 import { setMaxListeners } from 'node:events'
+import { failureText } from '../../http/observability/failure-text.ts'
+import { sleep } from '../../lib/environment.ts'
 import type { Fence } from '../../lib/fence.ts'
-import type { Store } from '../../storage/store.ts'
 import type { Siblings } from '../processes/siblings.ts'
 import { type ControllerRunner, controllerRunner } from './controller-runner.ts'
 import { type Leadership, type LeadershipParts, TERM } from './leadership.ts'
+
+/** How soon a term is begun again that could not be. */
+const AGAIN_MS = 100
 
 export type AppointmentParts = Omit<LeadershipParts, 'catalog' | 'client'> & { readonly siblings: Siblings }
 
 /** Runs the duties once this process is appointed, until it ends. */
 export function runWhenAppointed(parts: AppointmentParts): Leadership {
-  const { siblings, store, clientFor, groupDomain, gate, log, clock, signal, start } = parts
+  const { siblings, clientFor, groupDomain, gate, log, clock, signal, start } = parts
   let queues: ControllerRunner['queues'] = []
   let begin = () => {}
   const begun = new Promise<void>(resolve => (begin = resolve))
@@ -23,7 +27,8 @@ export function runWhenAppointed(parts: AppointmentParts): Leadership {
   const lead = async () => {
     await Promise.race([siblings.appointed, ended])
     if (signal.aborted) return
-    const fence = await beginTerm(store, siblings)
+    const fence = await beginTerm(parts)
+    if (!fence) return
     log.info({}, 'this process runs the controllers from now on')
     // Every controller listens for the end.
     setMaxListeners(0, signal)
@@ -38,14 +43,21 @@ export function runWhenAppointed(parts: AppointmentParts): Leadership {
   return { queues: () => queues, begun, ended: lead() }
 }
 
-/** Fences off the process that was appointed before. */
-async function beginTerm(store: Store, { id, number }: Siblings): Promise<Fence> {
-  const value = Buffer.from(`${id}/${number}`)
-  for (let { entry } = await store.get(TERM); ; ) {
-    const swap = await store.swap(TERM, { expect: entry?.modified ?? 0, value })
-    if (swap.ok) return { key: TERM, modified: swap.revision }
-    entry = swap.current
+/** Fences off the process that was appointed before; undefined if this one ends before it can. */
+async function beginTerm({ store, siblings, log, signal }: AppointmentParts): Promise<Fence | undefined> {
+  const value = Buffer.from(`${siblings.id}/${siblings.number}`)
+  while (!signal.aborted) {
+    try {
+      const { entry } = await store.get(TERM)
+      const swap = await store.swap(TERM, { expect: entry?.modified ?? 0, value })
+      if (swap.ok) return { key: TERM, modified: swap.revision }
+    } catch (error) {
+      // The process that keeps the store may be stopped. Should it have made the write, the next one replaces it.
+      log.warn({ error: failureText(error) }, 'the controllers cannot begin yet; that is tried again')
+      await sleep(AGAIN_MS, { signal }).catch(() => {})
+    }
   }
+  return undefined
 }
 
 const untilAborted = (signal: AbortSignal) =>
