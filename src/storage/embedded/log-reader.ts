@@ -51,6 +51,8 @@ export class LogReader {
   #commit = 0
   #isSweeping = false
   #isClosed = false
+  /** Undefined where the index has all that any process can read from the file; otherwise resolves when it has. */
+  settled: () => Promise<void> | undefined = () => undefined
 
   constructor(file: LogFile, { history, damaged }: Loaded, { isFollowing, transformer, sent = () => NOTHING_SENT }: LogReaderOptions) {
     this.#transformer = transformer
@@ -232,7 +234,9 @@ export class LogReader {
   }
 
   #changes(prefix: string, after: Revision): MaybePromise<Batch> {
-    this.follow()
+    const newest = this.follow()
+    const settled = after > newest ? this.settled() : undefined
+    if (settled) return settled.then(() => this.#changes(prefix, after))
     const { revision, found } = this.history.changes(prefix, after, EVENTS_PER_CHUNK)
     const events = this.#events(found)
     this.release()

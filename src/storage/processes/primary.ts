@@ -27,6 +27,8 @@ const CLOSING_MS = 1_000
 export class Primary {
   #listener: Awaited<ReturnType<Machine['listen']>> | undefined
   readonly #members = new Set<Member>()
+  /** Those whose connection has ended while swaps were being decided. */
+  readonly #left = new Set<Member>()
   #isClosing = false
 
   /** Has the processes of the family connect to this one. */
@@ -47,6 +49,8 @@ export class Primary {
       joins: hello => this.#replace(member, hello),
       ended: () => {
         this.#members.delete(member)
+        this.#left.add(member)
+        void member.decided().then(() => this.#left.delete(member))
         // The place of a dead process among the readers would keep pages from being reused.
         if (!this.#isClosing) parts.reader.file.forgetDeadReaders()
       },
@@ -68,7 +72,7 @@ export class Primary {
 
   /** Requests over a connection that a process has given up are decided before it is let in again. */
   async #replace(member: Member, hello: Hello): Promise<void> {
-    for (const other of this.#members) if (other !== member && other.id === hello.member) await other.replaced()
+    for (const other of [...this.#members, ...this.#left]) if (other !== member && other.id === hello.member) await other.replaced()
   }
 }
 
@@ -83,14 +87,16 @@ class Member {
   #hello: Hello | undefined
   #isWelcome = false
   #isReading = true
+  #isOpening = false
   #opened: () => void = () => {}
   #out: Buffer[] = []
   #isFlushing = false
   #isNoticeDue = false
   #toldFull = false
   #stuck: Timer | undefined
-  /** The last swap: those before are decided when it is. */
-  #last: Promise<unknown> | undefined
+  /** Swaps that are being decided. One that is refused is decided sooner than those before it. */
+  #undecided = 0
+  #decided: (() => void)[] = []
 
   constructor(socket: Wire, parts: PrimaryParts, events: MemberEvents) {
     this.#socket = socket
@@ -126,7 +132,12 @@ class Member {
   async replaced(): Promise<void> {
     this.#isReading = false
     this.#socket.destroy()
-    await this.#last?.catch(() => {})
+    await this.decided()
+  }
+
+  /** Resolves when all swaps that have arrived are decided. */
+  async decided(): Promise<void> {
+    if (this.#undecided > 0) await new Promise<void>(resolve => this.#decided.push(resolve))
   }
 
   end(): void {
@@ -140,7 +151,8 @@ class Member {
   }
 
   #read(chunk: Buffer): void {
-    if (!this.#isReading) return
+    // A process that opens the file says nothing but that it has; nobody commits before that.
+    if (!this.#isReading && !this.#isOpening) return
     try {
       for (const frame of this.#frames.take(chunk)) this.#take(frame)
     } catch {
@@ -177,6 +189,7 @@ class Member {
   async #whileOpening(pid: number): Promise<void> {
     const resume = await this.#parts.writer.pause()
     const timer = startTimer(() => this.#parts.machine.kill(pid), OPENING_MS)
+    this.#isOpening = true
     try {
       await new Promise<void>(resolve => {
         this.#opened = resolve
@@ -185,6 +198,7 @@ class Member {
       })
     } finally {
       stopTimer(timer)
+      this.#isOpening = false
       resume()
     }
   }
@@ -192,11 +206,14 @@ class Member {
   #swap(frame: Frame): void {
     const { id } = frame
     const { key, change } = decodeSwap(frame)
-    const result = this.#parts.writer.swap(key, change)
-    this.#last = result
-    result.then(
-      (swap: Swap) => this.#answer(swap.ok ? encodeRevision('made', id, swap.revision) : encodeFrame('lost', id)),
-      error => this.#answer(encodeFailure(id, error, change.fences)),
+    const answer = (frame: Buffer) => {
+      this.#answer(frame)
+      if (--this.#undecided === 0) for (const resolve of this.#decided.splice(0)) resolve()
+    }
+    this.#undecided++
+    this.#parts.writer.swap(key, change).then(
+      (swap: Swap) => answer(swap.ok ? encodeRevision('made', id, swap.revision) : encodeFrame('lost', id)),
+      error => answer(encodeFailure(id, error, change.fences)),
     )
   }
 

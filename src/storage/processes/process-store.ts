@@ -7,6 +7,7 @@ import { explain } from '../embedded/failure.ts'
 import { loadHistory } from '../embedded/load.ts'
 import type { LogFile } from '../embedded/log-file.ts'
 import { LogReader } from '../embedded/log-reader.ts'
+import type { Stored } from '../embedded/record.ts'
 import { usedBytes, Writer } from '../embedded/writer.ts'
 import { deadlineOf } from '../expiry.ts'
 import { checkKey } from '../key-order.ts'
@@ -83,6 +84,9 @@ export async function openProcessStore(options: ProcessStoreOptions): Promise<Pr
     throw explain(error, `cannot open the store in ${dir}`)
   }
 }
+
+/** The outcome of a swap as the log tells it. */
+type Outcome = Swap | 'not made' | 'unknown'
 
 type Joined = Welcome & { readonly link: Link }
 
@@ -180,6 +184,7 @@ class SharedStore implements ProcessStore {
     this.#options = options
     this.#reader = reader
     this.#requests = requests
+    reader.settled = () => this.#settled()
   }
 
   get role(): Role {
@@ -431,24 +436,42 @@ class SharedStore implements ProcessStore {
    * Read from the log, which has all that the former primary has committed: the first write of the key after the expected one is this
    * swap, or another that won against it. Where both have the same value, nothing tells which it is, unless nobody else writes it.
    */
-  async #outcomeOf({ key, change, sentAt = 0 }: SwapRequest): Promise<Swap | 'not made' | 'unknown'> {
+  async #outcomeOf(request: SwapRequest): Promise<Outcome> {
+    const { key, change, sentAt = 0 } = request
     const { history } = this.#reader
     if (sentAt < history.oldest) return 'unknown'
-    // A create follows whatever the key has been before, also its deletion.
-    const first = history.firstAfter(key, change.expect === 0 ? sentAt : change.expect)
+    if (change.expect === 0) return await this.#outcomeOfCreate(request, sentAt)
+    const first = history.firstAfter(key, change.expect)
     if (!first) return 'not made'
     const lost = async () => ({ ok: false, current: await this.#reader.latest(key) }) as const
     if (first.modified <= sentAt || first.deleted !== (change.value === null)) return lost()
     if (change.value === null) return 'unknown'
-    const isOurs = Buffer.compare((await this.#reader.entry(key, first)).value, change.value) === 0
-    if (!isOurs) return lost()
-    return change.unique ? { ok: true, revision: first.modified } : 'unknown'
+    return (await this.#hasValueOf(request, first)) ? madeAt(first, change) : lost()
+  }
+
+  /** A create may be made whenever the key is absent: also after a deletion that was made while it was on its way. */
+  async #outcomeOfCreate(request: SwapRequest, sentAt: Revision): Promise<Outcome> {
+    const { key, change } = request
+    const { history } = this.#reader
+    for (let next = history.firstAfter(key, sentAt); next; next = history.firstAfter(key, next.modified)) {
+      const isCreation = !next.deleted && next.created === next.modified
+      if (isCreation && (await this.#hasValueOf(request, next))) return madeAt(next, change)
+    }
+    return 'not made'
+  }
+
+  async #hasValueOf({ key, change }: SwapRequest, state: Stored): Promise<boolean> {
+    const { value } = await this.#reader.entry(key, state)
+    return change.value !== null && Buffer.compare(value, change.value) === 0
   }
 
   #assertOpen(): void {
     if (this.#closing) throw new StoreUnavailable('the store is closed')
   }
 }
+
+/** The outcome of a swap whose value was written. */
+const madeAt = ({ modified }: Stored, { unique }: Change): Outcome => (unique ? { ok: true, revision: modified } : 'unknown')
 
 function frameOf(request: StoreRequest): Buffer {
   switch (request.kind) {
