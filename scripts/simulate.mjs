@@ -64,8 +64,9 @@ async function runMutants() {
   const most = Number(values.seeds ?? MAX_SEEDS)
   const waiting = (await mutants()).filter(({ name }) => name.includes(values.mutant ?? ''))
   const found = []
+  const unchanged = await bundleOf({ entry: './test/simulation/main.ts', outfile: `${FOLDER}/simulate.cjs` })
   const work = async number => {
-    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) found.push(await tryMutant(mutant, { number, most }))
+    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) found.push(await tryMutant(mutant, { number, most, unchanged }))
   }
   const jobs = Number(values.jobs ?? Math.min(availableParallelism(), MAX_JOBS))
   await Promise.all(Array.from({ length: jobs }, (_, i) => work(i)))
@@ -75,20 +76,32 @@ async function runMutants() {
   return found.every(Boolean) ? 0 : 1
 }
 
-/** The mutant with the number of seeds until it was found, or undefined. */
-async function tryMutant(mutant, { number, most }) {
+/** The mutant with the number of seeds until it was found, or undefined. A seed that fails without the mutant as well does not count. */
+async function tryMutant(mutant, { number, most, unchanged }) {
   const outfile = `${FOLDER}/mutant-${number}.cjs`
   const file = await bundleOf({ entry: './test/simulation/main.ts', outfile, plugins: [changed(mutant)] })
-  const chores = (mutant.chores ?? []).flatMap(name => ['--chore', name])
-  const kind = mutant.processes ? ['--processes'] : ['--ms', String(mutant.ms ?? MUTANT_MS), ...chores]
-  const args = ['--until-failed', '--seeds', String(most), ...kind]
+  for (let from = 1; from <= most; ) {
+    const failed = await firstFailed(file, mutant, { from, count: most - from + 1 })
+    if (!failed) break
+    if (!(await firstFailed(unchanged, mutant, { from: failed.seed, count: 1 }))) {
+      console.log(`✓ ${mutant.name}: found with seed ${failed.seed}\n    ${failed.problem.slice(0, 200)}`)
+      return { ...mutant, seeds: failed.seed }
+    }
+    console.log(`  seed ${failed.seed} fails without the mutant "${mutant.name}" as well: ${failed.problem.slice(0, 200)}`)
+    from = failed.seed + 1
+  }
+  console.log(`✗ ${mutant.name}: not found in ${most} seeds`)
+  return undefined
+}
+
+/** The first of some seeds that fails, as runs of a mutant are, with the problem; undefined if all pass. */
+async function firstFailed(file, { name, processes, processServers, ms = MUTANT_MS, chores = [] }, { from, count }) {
+  const servers = ['--ms', String(ms), ...chores.flatMap(chore => ['--chore', chore]), ...(processServers ? ['--process-servers'] : [])]
+  const args = ['--until-failed', '--from', String(from), '--seeds', String(count), ...(processes ? ['--processes'] : servers)]
   const { status, stdout, stderr } = await run(file, args, { output: 'pipe' })
-  if (status !== 0 && status !== 1) throw new Error(`${mutant.name}: ${stderr}`)
-  const [seeds, ...how] = stdout.trim().split('\n')
-  const isFound = status === 1 && how.length > 0
-  console.log(`${isFound ? '✓' : '✗'} ${mutant.name}: ${isFound ? `found with seed ${seeds}` : `not found in ${most} seeds`}`)
-  if (how.length > 0) console.log(`    ${how[0].slice(0, 200)}`)
-  return isFound ? { ...mutant, seeds: Number(seeds) } : undefined
+  if (status !== 0 && status !== 1) throw new Error(`${name}: ${stderr}`)
+  const [seed, problem] = stdout.trim().split('\n')
+  return status === 1 && problem !== undefined ? { seed: Number(seed), problem } : undefined
 }
 
 /** The list, which is in TypeScript as all of the simulator is. */

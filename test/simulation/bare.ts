@@ -14,7 +14,7 @@ export async function simulateBare(seed: number): Promise<string> {
   const world = new World({ seed })
   const processes = Array.from({ length: PROCESSES }, (_, i) => new Process(`process ${i}`))
   const live = async (own: Process, number: number) => {
-    own.drift((number - 2) / 40, world.now)
+    own.clock.drift((number - 2) / 40, world.now)
     const ticking = startInterval(() => world.note(`${own.name} ticks at ${monotonicMs().toFixed(6)}`), 7 + number)
     for (let round = 0; round < ROUNDS; round++) {
       await sleep(chance() * MAX_MS)

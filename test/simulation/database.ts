@@ -59,7 +59,7 @@ export type Fate = 'error' | 'unknown' | 'crash' | 'crash before'
 export type Nth = { readonly fate: Fate; readonly reached: () => void }
 
 /** A request to a store that cannot be reached is given up after this time. */
-export const GIVE_UP_MS = 5_000
+const GIVE_UP_MS = 5_000
 const LEASE_KEY = '/coordination.k8s.io/leases/kube-system/kube-controller-manager'
 /** Few, so that watches which catch up do so in several steps. */
 const EVENTS_PER_CHUNK = 8
@@ -79,6 +79,7 @@ export class Database implements Ground {
   readonly onWrite = new Set<(write: MadeWrite) => void>()
   /** Each says for how many milliseconds more than usual a write is on its way to a shared store. */
   readonly delays = new Set<(key: string, change: Change) => number>()
+  readonly giveUpMs = GIVE_UP_MS
   readonly #views = new Set<StoreView>()
   #deletionsUntilSpace = 0
   /** The server that wrote the lease of controllers last. */
@@ -113,7 +114,6 @@ export class Database implements Ground {
     return view
   }
 
-  /** The store takes nothing more until so many keys have been deleted, or it is filled with none. */
   fill(deletions: number): void {
     this.world.note(deletions > 0 ? `the store is full until ${deletions} keys are deleted` : 'the store has space')
     this.#deletionsUntilSpace = deletions
@@ -127,7 +127,6 @@ export class Database implements Ground {
     return this.inner.swap(key, change)
   }
 
-  /** Compacts history up to the newest revisions, even if servers still need it. */
   async compact(keep: number): Promise<void> {
     const { oldest, newest } = await this.inner.extent()
     const before = Math.max(oldest, newest - keep)

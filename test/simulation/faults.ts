@@ -39,6 +39,7 @@ export const FAULTS = [
   'pause of the appointed',
   'broken links',
   'slow file',
+  'slow links',
 ] as const
 export type FaultKind = (typeof FAULTS)[number]
 
@@ -73,6 +74,7 @@ const OF_FAMILIES: ReadonlySet<FaultKind> = new Set([
   'pause of the appointed',
   'broken links',
   'slow file',
+  'slow links',
 ])
 /** Other faults that processes on one machine can have. */
 const ALSO_OF_FAMILIES: ReadonlySet<FaultKind> = new Set([
@@ -86,10 +88,15 @@ const ALSO_OF_FAMILIES: ReadonlySet<FaultKind> = new Set([
   'cut streams',
   'narrow network',
   'busy machine',
+  'failing commits',
+  'compaction',
+  'wrong clock',
+  'drifting clock',
+  'full store',
 ])
 const LONG: ReadonlySet<FaultKind> = new Set(['long pause', 'pause of a new leader', 'pause of the appointed'])
 /** Faults that matter only when they last for a while. */
-const SUSTAINED: ReadonlySet<FaultKind> = new Set(['late events', 'far store', 'cut beyond history', 'narrow network'])
+const SUSTAINED: ReadonlySet<FaultKind> = new Set(['late events', 'far store', 'cut beyond history', 'narrow network', 'slow links'])
 /** Longer than the lease of controllers, so that another server takes over. Such a pause may go on when the work is over. */
 const LONG_MS = { least: 6_500, more: 6_000 }
 const MEAN_WAIT_MS = 1_500
@@ -147,9 +154,10 @@ export const MAX_DRIFT = 0.05
 /** Makes a fault happen, waits, and undoes it. */
 export async function commit(fault: Fault, stage: Stage): Promise<void> {
   if (OF_FAMILIES.has(fault.kind)) return await commitToFamily(fault, stage)
-  const { world, network, servers } = stage
+  const { world, network, servers, family } = stage
   // Those that are about it happen only where it is.
   const database = stage.database!
+  const store = family ?? database
   const server = servers[fault.server]!
   const { kind, forMs, size } = fault
   world.note(`fault: ${describeFault(fault)}`)
@@ -185,13 +193,13 @@ export async function commit(fault: Fault, stage: Stage): Promise<void> {
     case 'cut from clients':
       return during(server, { isCutOff: true }, wait)
     case 'compaction':
-      return database.compact(Math.floor(size * 50))
+      return store.compact(Math.floor(size * 50))
     case 'broken watches':
       return database.breakWatches(size < 0.5 ? server.view : undefined)
     case 'slow commits':
       return during(server.storeFaults, { slowMs: size * 2_000 }, wait)
     case 'failing commits':
-      return during(server.storeFaults, { failsBefore: size / 2 }, wait)
+      return during(family?.folder ?? server.storeFaults, { failsBefore: size / 2 }, wait)
     case 'unknown commits':
       return during(server.storeFaults, { failsAfter: size / 2 }, wait)
     case 'cut from the store':
@@ -220,17 +228,17 @@ export async function commit(fault: Fault, stage: Stage): Promise<void> {
     case 'busy machine':
       return during(world, { busyOneIn: 20 + Math.floor(size * 200) }, wait)
     case 'wrong clock':
-      return during(server.process, { clockAheadMs: (size - 0.5) * 4_000 }, wait)
+      return during(server.process.clock, { aheadMs: (size - 0.5) * 4_000 }, wait)
     case 'drifting clock': {
-      const { process } = server
-      process.drift((size - 0.5) * 2 * MAX_DRIFT, world.now)
+      const { clock } = server.process
+      clock.drift((size - 0.5) * 2 * MAX_DRIFT, world.now)
       await wait()
-      return process.drift(0, world.now)
+      return clock.drift(0, world.now)
     }
     case 'full store':
-      database.fill(1 + Math.floor(size * 10))
+      store.fill(1 + Math.floor(size * 10))
       await wait()
-      return database.fill(0)
+      return store.fill(0)
     default:
       throw new Error(`${kind} is a fault of processes`)
   }
@@ -261,9 +269,11 @@ async function commitToFamily(fault: Fault, { world, family, servers }: Stage): 
       return world.resume(process)
     }
     case 'broken links':
-      return family!.breakLinks(size)
+      return folder.breakLinks(size)
     case 'slow file':
       return during(folder, { slowMs: size * 500 }, wait)
+    case 'slow links':
+      return during(folder, { linkMs: slownessMs(size) }, wait)
   }
 }
 

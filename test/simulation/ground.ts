@@ -17,8 +17,14 @@ export interface Ground {
   readonly onWrite: Set<(write: MadeWrite) => void>
   /** Each says for how many milliseconds more than usual a write is on its way to the store, where that is far. */
   readonly delays: Set<(key: string, change: Change) => number>
+  /** A server gives up a write that has had no answer for this time. */
+  readonly giveUpMs: number
   /** The keys below a prefix. */
   stored(prefix: string): Promise<readonly string[]>
+  /** Forgets history but for the newest revisions, even if servers still need it. */
+  compact(keep: number): Promise<void>
+  /** The store takes nothing more until so many keys have been deleted, or it is filled with none. */
+  fill(deletions: number): void
   /** A life of a server begins. */
   begin(life: Process, of: { readonly number: number; readonly server: SimulatedServer }): Footing
 }

@@ -10,8 +10,10 @@ export type Mutant = {
   readonly ms?: number
   /** The chores of every run, where few seeds have them. */
   readonly chores?: readonly string[]
-  /** Whether runs are those of several processes on one embedded store. */
+  /** Whether runs are those of several processes on one embedded store, without servers. */
   readonly processes?: true
+  /** Whether the servers of every run are processes of one server. */
+  readonly processServers?: true
 }
 
 /** Long enough for the controllers of another server to take over more than once. */
@@ -354,15 +356,15 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a create is refused because of an object that was deleted before',
     file: 'src/storage/processes/process-store.ts',
-    find: 'history.firstAfter(key, change.expect === 0 ? sentAt : change.expect)',
-    replace: 'history.firstAfter(key, change.expect)',
+    find: 'if (change.expect === 0) return await this.#outcomeOfCreate(request, sentAt)\n',
+    replace: '',
     processes: true,
   },
   {
     name: 'a write whose answer was lost is taken for one that was not made',
     file: 'src/storage/processes/process-store.ts',
     find: "const outcome = request.kind === 'swap' ? await this.#outcomeOf(request) : 'not made'",
-    replace: "const outcome = 'not made' as Swap | 'not made' | 'unknown'",
+    replace: "const outcome = 'not made' as Outcome",
     processes: true,
   },
   {
@@ -392,5 +394,78 @@ export const MUTANTS: readonly Mutant[] = [
     find: '    await this.settled()\n',
     replace: '',
     processes: true,
+  },
+  {
+    name: 'a create that followed a deletion is refused when its answer was lost',
+    file: 'src/storage/processes/process-store.ts',
+    find: 'if (isCreation && (await this.#hasValueOf(request, next))) return madeAt(next, change)',
+    replace:
+      'return isCreation && (await this.#hasValueOf(request, next)) ? madeAt(next, change) : { ok: false, current: await this.#reader.latest(key) }',
+    processes: true,
+  },
+  {
+    name: 'a process is let in again before the swaps of its lost connection are decided',
+    file: 'src/storage/processes/primary.ts',
+    find: '[...this.#members, ...this.#left]',
+    replace: '[...this.#members]',
+    processes: true,
+  },
+  {
+    name: 'a process is let in again when the last of its swaps is decided',
+    file: 'src/storage/processes/primary.ts',
+    find: 'if (--this.#undecided === 0) for',
+    replace: 'this.#undecided = 0\n      for',
+    processes: true,
+  },
+  {
+    name: 'a process that opens the file is not heard while the primary closes',
+    file: 'src/storage/processes/primary.ts',
+    find: 'if (!this.#isReading && !this.#isOpening) return',
+    replace: 'if (!this.#isReading) return',
+    processes: true,
+  },
+  {
+    name: 'a watch of the primary begins before it has heard of a commit that others can read',
+    file: 'src/storage/embedded/log-reader.ts',
+    find: 'after > newest ? this.settled() : undefined',
+    replace: 'after < 0 ? this.settled() : undefined',
+    processes: true,
+  },
+  {
+    name: 'a follower serves reads without looking for writes of other processes',
+    file: 'src/storage/processes/process-store.ts',
+    find: 'settled.then(() => this.fresh()) : this.#reader.fresh()',
+    replace: 'settled.then(() => this.fresh()) : this.#leading ? this.#reader.fresh() : this.#reader.history.newest',
+    processServers: true,
+  },
+  {
+    name: 'the duties of a process go on after another was appointed',
+    file: 'src/server/controllers/appointment.ts',
+    find: 'clientFor({ mayWrite: () => true, fence })',
+    replace: 'clientFor({ mayWrite: () => true, fence: undefined as unknown as Fence })',
+    ms: ELECTIONS_MS,
+    chores: ['duties'],
+    processServers: true,
+  },
+  {
+    name: 'a process that was stopped for longer than history lasts keeps its index',
+    file: 'src/storage/embedded/log-reader.ts',
+    find: 'if (compacted > this.#history.newest) this.#loadAgain()\n    else if (file.newest()',
+    replace: 'if (file.newest()',
+    processServers: true,
+  },
+  {
+    name: 'a process that takes over does not read what the one before has committed last',
+    file: 'src/storage/embedded/log-reader.ts',
+    find: 'this.follow()\n    this.#isFollowing = false',
+    replace: 'this.#isFollowing = false',
+    processServers: true,
+  },
+  {
+    name: 'what a write takes of a quota is free although the write may still be made',
+    file: 'src/admission/plugins/resource-quota/resource-quota.ts',
+    find: "if (outcome === 'unknown' && reservations.notes) return void reservations.keep(reservation, uid)\n",
+    replace: '',
+    chores: ['quota'],
   },
 ]

@@ -222,6 +222,7 @@ async function runClients(world: World, plan: Plan, { image, counts }: { readonl
       random: random.fork(),
       onWrite: listener => ground.onWrite.add(listener),
       delay: ms => ground.delays.add(ms),
+      giveUpMs: ground.giveUpMs,
       stored: prefix => ground.stored(prefix),
       stop: stop.signal,
       pace: () => (isCalm() ? CALM : 1),

@@ -19,6 +19,30 @@ const ITERATION_MS = 0.05
 const IMMEDIATES = 64
 const systemImmediate = setImmediate
 
+/** The clock of a machine, or of a process that has one to itself. */
+export class MachineClock {
+  /** How far its time of day is ahead. */
+  aheadMs = 0
+  /** How much faster than time it goes, and by how much it was ahead when that began. */
+  #drift = { rate: 0, since: 0, aheadMs: 0 }
+
+  /** From now on it goes so much faster than time, or slower. */
+  drift(rate: number, now: number): void {
+    this.#drift = { rate, since: now, aheadMs: this.driftedMs(now) }
+  }
+
+  /** How far it has drifted. */
+  driftedMs(now: number): number {
+    const { rate, since, aheadMs } = this.#drift
+    return aheadMs + rate * (now - since)
+  }
+
+  /** The time that passes while it counts so many milliseconds. */
+  trueMs(ms: number): number {
+    return ms / (1 + this.#drift.rate)
+  }
+}
+
 /** A process of the world, or all clients: completions belong to one, and end with it. */
 export class Process {
   readonly name: string
@@ -27,31 +51,13 @@ export class Process {
   held: Completion[] | undefined
   /** How often it was paused and has not gone on since. */
   pauses = 0
-  /** How far its clock is ahead. */
-  clockAheadMs = 0
+  /** Its own, unless it shares a machine with others. */
+  clock = new MachineClock()
   /** The time of its next iteration of the event loop. */
   iteratesAt = 0
-  /** How much faster than time its clock goes, and by how much it was ahead when that began. */
-  #drift = { rate: 0, since: 0, aheadMs: 0 }
 
   constructor(name: string) {
     this.name = name
-  }
-
-  /** From now on its clock goes so much faster than time, or slower. */
-  drift(rate: number, now: number): void {
-    this.#drift = { rate, since: now, aheadMs: this.driftedMs(now) }
-  }
-
-  /** How far its clock has drifted. */
-  driftedMs(now: number): number {
-    const { rate, since, aheadMs } = this.#drift
-    return aheadMs + rate * (now - since)
-  }
-
-  /** The time that passes while its clock counts so many milliseconds. */
-  trueMs(ms: number): number {
-    return ms / (1 + this.#drift.rate)
   }
 }
 
@@ -222,7 +228,7 @@ export class World {
 
   #environment(): Environment {
     return {
-      wallMs: () => Math.floor(this.#epochMs + this.#readClock() + this.#running.clockAheadMs),
+      wallMs: () => Math.floor(this.#epochMs + this.#readClock() + this.#running.clock.aheadMs),
       monotonicMs: () => this.#readClock(),
       startTimer: (run, ms, repeats) => this.#startTimer(run, ms, repeats),
       stopTimer: timer => {
@@ -243,7 +249,7 @@ export class World {
   /** The clock of the process that runs. */
   #readClock(): number {
     const now = this.#read()
-    return now + this.#running.driftedMs(now)
+    return now + this.#running.clock.driftedMs(now)
   }
 
   #read(): number {
@@ -257,10 +263,10 @@ export class World {
     // As Node's timers do.
     const delay = ms >= 1 && ms <= 2 ** 31 - 1 ? ms : 1
     const fire = () => {
-      if (repeats) timer.completion = this.after(this.#running.trueMs(delay), 'interval', fire)
+      if (repeats) timer.completion = this.after(this.#running.clock.trueMs(delay), 'interval', fire)
       run()
     }
-    timer.completion = this.after(this.#running.trueMs(delay), repeats ? 'interval' : 'timer', fire)
+    timer.completion = this.after(this.#running.clock.trueMs(delay), repeats ? 'interval' : 'timer', fire)
     return timer
   }
 }

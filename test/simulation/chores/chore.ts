@@ -14,8 +14,10 @@ export type Stage = {
   readonly random: Random
   /** Calls a function for every write that the store makes from now on, in the order of revisions. */
   readonly onWrite: (listener: (write: MadeWrite) => void) => void
-  /** Has writes be longer on their way to a shared store, by as many milliseconds as the function says. */
+  /** Has writes be longer on their way to a store that is not the server's own, by as many milliseconds as the function says. */
   readonly delay: (ms: (key: string, change: Change) => number) => void
+  /** A server gives up a write that has had no answer for this time. */
+  readonly giveUpMs: number
   /** The keys that the store has below a prefix now, read past the servers. */
   readonly stored: (prefix: string) => Promise<readonly string[]>
   /** The factor by which clients wait longer now than they do in a burst. */

@@ -1,6 +1,5 @@
 /** No cluster IP and no node port is given to two services. */
 import { sleep } from '../../../src/lib/environment.ts'
-import { GIVE_UP_MS } from '../database.ts'
 import { ask, type Chore, itemsOf, make, repeatedly, rest, type Stage } from './chore.ts'
 
 const NAMES = 8
@@ -13,12 +12,10 @@ export const services: Chore = {
   name: 'services',
   // A create that comes late, or twice, is one more holder: no two may have the same, whoever asked for them.
   mayRepeat: true,
-  async prepare({ connection, delay, random }) {
+  async prepare({ connection, delay, giveUpMs, random }) {
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'services' } })
     const chance = random.fork()
-    delay((key, { value }) =>
-      value !== null && key.startsWith(PREFIX) && chance.oneIn(8) ? GIVE_UP_MS + 1 + chance.below(MAX_LATER_MS) : 0,
-    )
+    delay((key, { value }) => (value !== null && key.startsWith(PREFIX) && chance.oneIn(8) ? giveUpMs + 1 + chance.below(MAX_LATER_MS) : 0))
   },
   work: stage =>
     repeatedly(stage, 3, async client => {
@@ -29,7 +26,7 @@ export const services: Chore = {
       await rest(stage, 100)
     }),
   async check(stage) {
-    await sleep(GIVE_UP_MS + 2 * MAX_LATER_MS)
+    await sleep(stage.giveUpMs + 2 * MAX_LATER_MS)
     await checkUnique(stage)
   },
 }

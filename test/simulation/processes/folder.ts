@@ -3,12 +3,13 @@
  * heard of later, its lock, and the connections of processes to the one that listens.
  */
 import { EventEmitter } from 'node:events'
+import { constants } from 'node:os'
 import type { Engine, Work } from '../../../src/storage/embedded/engine.ts'
 import type { DatabaseSize, LogFile, Snapshot } from '../../../src/storage/embedded/log-file.ts'
 import { decodeEntry, decodeHeader, revisionIn } from '../../../src/storage/embedded/record.ts'
 import { decodeSwap, type Frame, FrameReader } from '../../../src/storage/processes/frames.ts'
 import type { Machine, Wire } from '../../../src/storage/processes/machine.ts'
-import { bytesOf, type Revision, StoreUnavailable } from '../../../src/storage/store.ts'
+import { bytesOf, type Change, type Revision, StoreUnavailable } from '../../../src/storage/store.ts'
 import type { Random } from '../../robustness/random.ts'
 import type { Process, World } from '../world.ts'
 
@@ -38,6 +39,7 @@ const MAX_ASKED = 32
 
 const MAX_TRIP_MS = 0.2
 const MAX_COMMIT_MS = 3
+const TRIED_ONE_IN = 8
 /** Between the moment at which others can read a commit and the one at which its process hears of it. */
 const MAX_HEARD_MS = 1
 const HIGH_WATER_BYTES = 16_384
@@ -62,6 +64,13 @@ export class Folder {
   listener: { readonly of: Process; readonly accept: (wire: Wire) => void } | undefined
   /** Further milliseconds that a commit may take. */
   slowMs = 0
+  /** Further milliseconds that bytes may take from one process to another. */
+  linkMs = 0
+  /** The share of commits that fail without effect. */
+  failsBefore = 0
+  #deletionsUntilSpace = 0
+  /** For how many milliseconds a swap holds up the connection that it is sent over. */
+  holdMs: (key: string, change: Pick<Change, 'expect' | 'value'>) => number = () => 0
   /** The commit that is being made now. */
   committing: { readonly of: Process; readonly make: () => void } | undefined
   /** Both ends of all connections. */
@@ -74,17 +83,44 @@ export class Folder {
   }
 
   tripMs(): number {
-    return this.random.next() * MAX_TRIP_MS
+    return this.random.next() * (MAX_TRIP_MS + this.linkMs)
+  }
+
+  get newest(): Revision {
+    return this.#newest
+  }
+
+  /** The disk takes nothing more until so many keys have been deleted, or it is filled with none. */
+  fill(deletions: number): void {
+    this.world.note(deletions > 0 ? `the disk is full until ${deletions} keys are deleted` : 'the disk has space')
+    this.#deletionsUntilSpace = deletions
+  }
+
+  get isFull(): boolean {
+    return this.#deletionsUntilSpace > 0
+  }
+
+  /** The reason for which a commit fails. */
+  failure({ puts }: Work): Error | undefined {
+    if (this.isFull && puts.some(({ isFreeing }) => !isFreeing))
+      return Object.assign(new Error('ENOSPC'), { errno: constants.errno.ENOSPC })
+    return this.failsBefore > 0 && this.random.next() < this.failsBefore ? new Error('this commit fails') : undefined
   }
 
   /** A process has ended: the kernel closes its connections, and the commit that it was making is there or not. */
   ended(process: Process): void {
     if (this.committing?.of === process) {
-      if (this.random.oneIn(2)) this.committing.make()
+      if (!this.isFull && this.random.oneIn(2)) this.committing.make()
       this.committing = undefined
     }
     if (this.listener?.of === process) this.listener = undefined
     for (const wire of [...this.wires]) if (wire.of === process) wire.lost()
+  }
+
+  /** Breaks connections between processes: some of them, or all. Either end notices it first. */
+  breakLinks(share: number): void {
+    this.world.note('connections between processes break')
+    for (const wire of [...this.wires]) if (!wire.destroyed && this.random.next() < share) wire.destroy()
   }
 
   /** The content that processes have left here or elsewhere. */
@@ -117,6 +153,7 @@ export class Folder {
       bodies.set(idOf(header), body)
       const value = state.deleted ? null : decodeEntry(key, state, { header, body }).value
       const expect = this.present.get(key) ?? 0
+      if (state.deleted && this.isFull) this.#deletionsUntilSpace--
       if (state.deleted) this.present.delete(key)
       else this.present.set(key, state.modified)
       if (state.modified !== ++this.#newest) world.failures.push(`revision ${state.modified} was written, and not ${this.#newest}`)
@@ -274,7 +311,6 @@ class SimulatedFile {
 /** The hold of the primary on the file. */
 class SimulatedEngine {
   readonly file: SimulatedFile
-  readonly admitsWrites = true
   readonly #folder: Folder
   readonly #process: Process
   readonly #fence: number
@@ -286,6 +322,11 @@ class SimulatedEngine {
     this.file = file
   }
 
+  /** One write in so many is tried although the disk is full, as once in a while on a real one. */
+  get admitsWrites(): boolean {
+    return !this.#folder.isFull || this.#folder.random.oneIn(TRIED_ONE_IN)
+  }
+
   commit(work: Work): Promise<void> {
     const { world, random, slowMs } = this.#folder
     return new Promise((resolve, reject) => {
@@ -294,11 +335,12 @@ class SimulatedEngine {
       const done = () => {
         this.#folder.committing = undefined
         const isOurs = this.#folder.fence === this.#fence
-        if (isOurs) make()
+        const failure = isOurs ? this.#folder.failure(work) : new StoreUnavailable('another process has taken over')
+        if (!failure) make()
         const heard = () => {
           this.file.refresh()
-          if (isOurs) resolve()
-          else reject(new StoreUnavailable('another process has taken over'))
+          if (failure) reject(failure)
+          else resolve()
         }
         world.after(random.next() * MAX_HEARD_MS, 'commit heard of', heard, this.#process)
       }
@@ -327,6 +369,8 @@ class SimulatedWire extends EventEmitter {
   readonly #frames = new FrameReader()
   #unread = 0
   #arrivesAt = 0
+  /** It is not held up again before this time. */
+  #freeUntil = 0
 
   constructor(folder: Folder, of: Process) {
     super()
@@ -359,6 +403,11 @@ class SimulatedWire extends EventEmitter {
     if (frame.type !== 'swap') return
     const { key, change } = decodeSwap(frame)
     this.#folder.asks(this.of, key, change.value && bytesOf(change.value))
+    const { now } = this.#folder.world
+    const holdMs = now < this.#freeUntil ? 0 : this.#folder.holdMs(key, change)
+    if (holdMs <= 0) return
+    this.#arrivesAt = Math.max(this.#arrivesAt, now + holdMs)
+    this.#freeUntil = this.#arrivesAt + holdMs
   }
 
   /** The other end closes when it has read everything. */

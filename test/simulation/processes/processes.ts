@@ -107,7 +107,7 @@ class ProcessesRun {
     const primary = this.#members.find(({ process }) => process === folder.owner)
     const meant = primary && random.oneIn(2) ? primary : member
     const again = () => this.#world.after(random.below(MAX_AWAY_MS), 'start again', () => this.#start(meant))
-    switch (random.below(5)) {
+    switch (random.below(6)) {
       case 0:
       case 1:
         meant.kill()
@@ -123,6 +123,9 @@ class ProcessesRun {
       }
       case 4:
         folder.slowMs = random.oneIn(2) ? 0 : random.below(MAX_SLOW_MS)
+        return
+      case 5:
+        folder.breakLinks(random.next())
     }
   }
 

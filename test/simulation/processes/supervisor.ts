@@ -1,51 +1,47 @@
-/**
- * The supervisor of simulated server processes, without the processes themselves: it hands out locks, passes questions on, appoints the
- * process that runs the duties of all, and ends one that does not answer. Locks and questions are those of the real one.
- */
-import { Locks } from '../../../src/commands/supervisor/locks.ts'
-import { Questions } from '../../../src/commands/supervisor/questions.ts'
-import type { ToProcess, ToSupervisor } from '../../../src/server/processes/messages.ts'
+/** The supervisor of simulated server processes: the real group of processes, with messages and pings in the time of the world. */
+import { type Member, PING_MS, ProcessGroup } from '../../../src/commands/supervisor/process-group.ts'
+import type { ToProcess } from '../../../src/server/processes/messages.ts'
 import { type Channel, Siblings } from '../../../src/server/processes/siblings.ts'
 import type { Random } from '../../robustness/random.ts'
-import { Process, type World } from '../world.ts'
+import { type MachineClock, Process, type World } from '../world.ts'
 
 const MAX_TRIP_MS = 0.5
-const PING_MS = 1_000
-/** As the real one has it. */
-const MAX_UNANSWERED = 15
-const STORE = { socket: 'simulated', secret: 'simulated' }
+export const STORE = { socket: 'simulated', secret: 'simulated' }
+
+export type SupervisorParts = {
+  readonly count: number
+  readonly clock: MachineClock
+  /** Ends a process; it is started again by whoever has started it. */
+  readonly end: (process: Process) => void
+}
 
 export class SimulatedSupervisor {
   readonly process = new Process('supervisor')
   readonly #world: World
   readonly #random: Random
-  readonly #count: number
-  readonly #end: (process: Process) => void
-  readonly #locks = new Locks()
-  readonly #questions = new Questions()
-  readonly #members = new Set<Member>()
-  #leader: Member | undefined
-  #isStarted = false
+  readonly #group: ProcessGroup<SimulatedMember>
 
-  /** `end` ends a process; it is started again by whoever has started it. */
-  constructor(world: World, { count, end }: { readonly count: number; readonly end: (process: Process) => void }) {
+  constructor(world: World, { count, clock, end }: SupervisorParts) {
     this.#world = world
     this.#random = world.random.fork()
-    this.#count = count
-    this.#end = end
+    this.process.clock = clock
+    const ended = ({ process }: SimulatedMember, why: string) => {
+      world.note(`${process.name}: ${why}`)
+      end(process)
+    }
+    this.#group = new ProcessGroup({ count, id: 'simulated', store: STORE, end: ended })
     this.#pingLater()
   }
 
   /** Lets in a process that begins. */
-  async join(life: Process, number: number): Promise<Siblings> {
-    const member = new Member(number, life, this.#way(life))
-    this.#members.add(member)
-    const isAppointed = this.#leader === undefined && (this.#isStarted || number === this.#count)
-    if (isAppointed) this.#leader = member
+  async join(life: Process, { number, pid }: { readonly number: number; readonly pid: number }): Promise<Siblings> {
+    // The supervisor starts one when it has heard of the end of the one before.
+    for (const former of this.#group.members) if (former.number === number) this.#group.remove(former)
+    const member = new SimulatedMember(this.#world, { number, pid, process: life, toProcess: this.#way(life) })
     const toSupervisor = this.#way(this.process)
     const channel: Channel = {
       send: message => {
-        toSupervisor(() => this.#take(message, member))
+        toSupervisor(() => this.#group.take(message, member))
         return true
       },
       on: (event: 'message' | 'disconnect', take: (message: unknown, handle: unknown) => void) => {
@@ -53,88 +49,24 @@ export class SimulatedSupervisor {
       },
     }
     const joined = Siblings.join(channel)
-    member.send({ type: 'welcome', number, of: this.#count, id: 'simulated', store: STORE, isFirstStart: !this.#isStarted, isAppointed })
+    this.#group.add(member)
     return await joined
   }
 
   /** A process has ended. */
   gone(life: Process): void {
-    const member = [...this.#members].find(({ process }) => process === life)
-    if (!member) return
-    this.#members.delete(member)
-    const hear = () => {
-      this.#locks.gone(member)
-      this.#questions.gone(member)
-      if (this.#leader === member) this.#appoint()
-      this.#share()
-    }
-    this.#world.after(this.#random.next() * MAX_TRIP_MS, 'process gone', hear, this.process)
+    const member = this.#group.members.find(({ process }) => process === life)
+    if (member) this.#world.after(this.#random.next() * MAX_TRIP_MS, 'process gone', () => this.#group.remove(member), this.process)
   }
 
   /** The process that runs the duties of all. */
   get leader(): Process | undefined {
-    return this.#leader?.process
-  }
-
-  get #serving(): Member[] {
-    return [...this.#members].filter(({ isReady }) => isReady)
-  }
-
-  #take(message: ToSupervisor, from: Member): void {
-    if (!this.#members.has(from)) return
-    switch (message.type) {
-      case 'ready':
-        from.isReady = true
-        this.#share()
-        if (this.#serving.length === this.#count) this.#isStarted = true
-        return
-      case 'question':
-        this.#questions.ask(
-          message,
-          from,
-          this.#serving.filter(each => each !== from),
-        )
-        return
-      case 'answer':
-        this.#questions.answer(message, from)
-        return
-      case 'lock':
-        this.#locks.take(message.name, from)
-        return
-      case 'unlock':
-        this.#locks.release(message.name, from, message.kept)
-        return
-      case 'pong':
-        from.unanswered = 0
-        return
-      case 'primary':
-        from.isPrimary = true
-        return
-      case 'drained':
-        from.send({ type: 'close' })
-    }
-  }
-
-  #appoint(): void {
-    const candidates = this.#serving.reverse()
-    this.#leader = candidates.find(({ isPrimary }) => !isPrimary) ?? candidates[0] ?? [...this.#members][0]
-    this.#leader?.send({ type: 'appointed' })
-    if (this.#leader) this.#world.note(`${this.#leader.process.name} is appointed`)
-  }
-
-  #share(): void {
-    const serving = this.#serving
-    for (const [place, each] of serving.entries()) each.send({ type: 'share', place, of: serving.length })
+    return this.#group.leader?.process
   }
 
   #pingLater(): void {
     const ping = () => {
-      for (const each of this.#serving) {
-        if (each.unanswered++ === MAX_UNANSWERED) {
-          this.#world.note(`${each.process.name} does not answer`)
-          this.#end(each.process)
-        } else each.send({ type: 'ping' })
-      }
+      this.#group.ping()
       this.#pingLater()
     }
     this.#world.after(PING_MS, 'ping', ping, this.process)
@@ -150,23 +82,31 @@ export class SimulatedSupervisor {
   }
 }
 
-/** One process, as the supervisor knows it. */
-class Member {
+type MemberParts = Pick<SimulatedMember, 'number' | 'pid' | 'process'> & { readonly toProcess: (run: () => void) => void }
+
+/** One life of a process, as the supervisor knows it. */
+class SimulatedMember implements Member {
   readonly number: number
+  readonly pid: number
   readonly process: Process
   isReady = false
   isPrimary = false
+  isDrained = false
   unanswered = 0
   take: (message: ToProcess) => void = () => {}
+  readonly #world: World
   readonly #toProcess: (run: () => void) => void
 
-  constructor(number: number, process: Process, toProcess: (run: () => void) => void) {
+  constructor(world: World, { number, pid, process, toProcess }: MemberParts) {
+    this.#world = world
     this.number = number
+    this.pid = pid
     this.process = process
     this.#toProcess = toProcess
   }
 
   send(message: ToProcess): void {
+    if (message.type === 'appointed') this.#world.note(`${this.process.name} is appointed`)
     this.#toProcess(() => this.take(message))
   }
 }
