@@ -73,7 +73,7 @@ test('docs/life-of-a-request.md has the steps of a write in the order of the cod
 
 test('functions and fields that the pages about the code name exist', () => {
   const pages = ['CONTRIBUTING.md', ...['life-of-a-request', 'life-of-a-watch', 'custom-kinds', 'scheduler'].map(page => `docs/${page}.md`)]
-  const sources = FILES.filter(file => /^\/(?:(?:src|bin)\/.*\.[jt]s|test\/kit\.ts)$/.test(file)).map(file =>
+  const sources = FILES.filter(file => /^\/(?:(?:src|bin)\/.*\.[jt]s|test\/(?:kit|kits\/[\w-]+)\.ts)$/.test(file)).map(file =>
     readFileSync(join(ROOT, file), 'utf8'),
   )
   const words = new Set(sources.flatMap(source => source.match(/\w+/g) ?? []))
