@@ -452,7 +452,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/storage/embedded/log-reader.ts',
     find: 'if (compacted > this.#history.newest) this.#loadAgain()\n    else if (file.newest()',
     replace: 'if (file.newest()',
-    processServers: true,
+    processes: true,
   },
   {
     name: 'a process that takes over does not read what the one before has committed last',
@@ -466,6 +466,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/admission/plugins/resource-quota/resource-quota.ts',
     find: "if (outcome === 'unknown' && reservations.notes) return void reservations.keep(reservation, uid)\n",
     replace: '',
+    ms: ELECTIONS_MS,
     chores: ['quota'],
   },
 ]

@@ -1,5 +1,5 @@
 /** A quota is never exceeded, nor is one charged for more than it allows, but for charges of servers that may have ended meanwhile. */
-import { monotonicMs } from '../../../src/lib/environment.ts'
+import { monotonicMs, sleep } from '../../../src/lib/environment.ts'
 import { LIMITS } from '../../../src/lib/limits.ts'
 import type { MadeWrite } from '../ground.ts'
 import { ask, type Chore, eventually, itemsOf, make, objectIn, repeatedly, rest, type Stage } from './chore.ts'
@@ -14,6 +14,9 @@ const NOTES = '/keelson/quota/quota/'
 /** Notes of servers that have ended are forgotten after twice the longest write; a count may just be on its way then. */
 const NOTED_MS = 3 * LIMITS.sharedWriteMs
 const PATH = '/api/v1/namespaces/quota/secrets'
+const SECRETS = '/core/secrets/quota/'
+/** How much later than its server gives it up a write may reach a store that is not the server's own. */
+const MAX_LATER_MS = 3_000
 
 type Note = { readonly server: MadeWrite['server']; readonly charges: number; readonly at: number }
 
@@ -21,7 +24,7 @@ export const quota: Chore = {
   name: 'quota',
   // Whatever writes are made, and however late: counts and charges are compared at one revision, or until they agree.
   mayRepeat: true,
-  async prepare({ connection, onWrite, broken }) {
+  async prepare({ connection, onWrite, delay, giveUpMs, random, broken }) {
     const notes = new Map<string, Note>()
     /** Notes that were removed since the quota was written last: the next write was counted after that, maybe with them. */
     const removed: Note[] = []
@@ -40,6 +43,9 @@ export const quota: Chore = {
       const noted = others.reduce((sum, { charges }) => sum + charges, 0)
       if (used > HARD + noted) broken(`at revision ${revision} the quota of ${HARD} secrets is charged for ${used}`)
     })
+    // A write may be made after its server has given it up: what it takes must not have been given away by then.
+    const chance = random.fork()
+    delay((key, { expect }) => (expect === 0 && key.startsWith(SECRETS) && chance.oneIn(8) ? giveUpMs + 1 + chance.below(MAX_LATER_MS) : 0))
     await make(connection, '/api/v1/namespaces', { metadata: { name: 'quota' } })
     await make(connection, '/api/v1/namespaces/quota/resourcequotas', {
       metadata: { name: 'few' },
@@ -56,6 +62,7 @@ export const quota: Chore = {
       await rest(stage, 100)
     }),
   async check(stage) {
+    await sleep(stage.giveUpMs + MAX_LATER_MS)
     await checkCount(stage)
     const { connection } = stage
     // Charges for objects that were never stored are given back, at the latest when everything is counted again.
