@@ -41,10 +41,15 @@ export const QUOTED_AS: Readonly<Record<string, string>> = {
   '\\': '\\\\',
 }
 const PLAIN = /^[ !#-[\]-~]*$/
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+
+/** Made when it is first needed: classes of Unicode take a millisecond or two, which a start would pay for. */
+let printable: RegExp | undefined
 
 /** Whether Go prints the character without escaping it; the only such space is U+0020. */
-export const isPrintable = (char: string): boolean => PRINTABLE.test(char)
+export function isPrintable(char: string): boolean {
+  printable ??= /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+  return printable.test(char)
+}
 
 /** The length of a value in messages. */
 const SHOWN = LIMITS.errorValueLength

@@ -68,14 +68,18 @@ function matching(pattern: RegExp): (text: string) => boolean {
 const SHORT_NAME = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/
 
 const HOST_CHARS = 'a-zA-Z0-9\\p{S}\\p{L}'
-const HOSTNAME = new RegExp(
-  `^(?:[${HOST_CHARS}](?:-?[${HOST_CHARS}]{0,62})?|(?:[${HOST_CHARS}](?:[${HOST_CHARS}-]{0,61}[${HOST_CHARS}])?\\.)+[a-zA-Z\\p{L}]{2,63})$`,
-  'u',
-)
+/** Made when it is first needed: classes of Unicode take a millisecond or two, which a start would pay for. */
+let hostname: RegExp | undefined
+const newHostname = (): RegExp =>
+  new RegExp(
+    `^(?:[${HOST_CHARS}](?:-?[${HOST_CHARS}]{0,62})?|(?:[${HOST_CHARS}](?:[${HOST_CHARS}-]{0,61}[${HOST_CHARS}])?\\.)+[a-zA-Z\\p{L}]{2,63})$`,
+    'u',
+  )
 
 function isHostname(text: string): boolean {
   if (text.length > 255 || Buffer.byteLength(text) > 255) return false
-  return HOSTNAME.test(text) && text.split('.').every(label => Buffer.byteLength(label) <= 63)
+  hostname ??= newHostname()
+  return hostname.test(text) && text.split('.').every(label => Buffer.byteLength(label) <= 63)
 }
 
 /** A URI of a request line, as Go's `url.ParseRequestURI` reads it: a fragment is no part of it. */
