@@ -22,6 +22,7 @@ export class Auditor {
         this.#events += events.length
         return sink.write(events)
       },
+      isGrouped: sink.isGrouped === true,
       settled: () => sink.settled?.(),
       flush: () => sink.flush?.(),
       close: () => sink.close(),
@@ -33,6 +34,7 @@ export class Auditor {
     const sink = this.#sink
     return new Auditor(this.#policy, () => ({
       write: events => sink.write(events.map(event => ({ ...event, annotations: event.annotations.with(key, value) }))),
+      isGrouped: sink.isGrouped === true,
       settled: () => sink.settled?.(),
       flush: () => sink.flush?.(),
       close: async () => {},
@@ -44,6 +46,11 @@ export class Auditor {
     const rule = this.#policy.ruleFor(facts.user, attributes)
     this.#levels.set(rule.level, (this.#levels.get(rule.level) ?? 0) + 1)
     return rule.level === 'None' ? undefined : new RequestAudit(facts, attributes, { rule, sink: this.#sink })
+  }
+
+  /** Whether the events of one iteration are kept together: then one may be written with the next of its request. */
+  get isGrouped(): boolean {
+    return this.#sink.isGrouped === true
   }
 
   /** Waits until the events so far are where they are kept; undefined where they are. */

@@ -2,10 +2,10 @@
  * Lines of events that are collected as bytes, until they are written with one call.
  *
  * Requests of a client are alike: the lines of those for one resource in one namespace differ in their id, their address, the name of the
- * object and their times. So the bytes around those are kept as a template, and a line is copied from it; nothing is joined, encoded or left
- * to be collected as garbage. Templates are few, so that they stay in the caches of the processor, whichever objects are asked for.
+ * object and their times. So the texts around those are kept as a template, and a line is joined from a few parts. Templates are few, so that
+ * they stay in the caches of the processor, whichever objects are asked for. Lines are encoded when they are written, all at once.
  */
-import { formatTime, type Instant } from '../lib/time.ts'
+import { formatMicroTime } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
 import type { Annotations } from './annotations.ts'
 import { isPlain } from './escaped-json.ts'
@@ -22,18 +22,22 @@ export class EventLines {
   readonly #templates = new Templates()
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #length = 0
+  /** Lines of ASCII that follow the bytes: to encode many at once costs as much as to encode one. */
+  #text = ''
 
   get byteLength(): number {
-    return this.#length
+    return this.#length + this.#text.length
   }
 
   /** The lines so far; they hold until more are added. */
   get bytes(): Uint8Array {
+    this.#encode()
     return this.#bytes.subarray(0, this.#length)
   }
 
   /** Adds a line, without its end. */
   add(line: string): void {
+    this.#encode()
     this.#reserve(line.length * MAX_CHARACTER_BYTES + 1)
     this.#length += this.#bytes.write(line, this.#length, 'utf8')
     this.#bytes[this.#length++] = NEWLINE
@@ -41,73 +45,48 @@ export class EventLines {
 
   /** Adds an event as a line of JSON. */
   addJson(event: AuditEvent): void {
-    const areUsual = isUsualTime(event.requestReceivedTimestamp) && isUsualTime(event.stageTimestamp)
-    const template = areUsual ? this.#templates.of(event) : undefined
-    if (!template || !this.#addFrom(template, event)) this.add(eventJson(event))
+    const line = this.#lineOf(event)
+    if (line === undefined) this.add(eventJson(event))
+    else this.#text += line
   }
 
   clear(): void {
     this.#length = 0
+    this.#text = ''
     if (this.#bytes.byteLength > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   }
 
-  /** False, with nothing added, where a text needs other escapes than those that addresses have. */
-  #addFrom(template: Template, { auditID, requestURI, objectRef, requestReceivedTimestamp, stageTimestamp }: AuditEvent): boolean {
-    const name = objectRef?.name ?? ''
-    const address = escapedAddress(requestURI)
-    if (address === undefined || !isPlain(name)) return false
-    this.#reserve(MAX_TEMPLATE_BYTES + auditID.length + address.length + name.length)
-    this.#put(template.beforeId)
-    this.#putText(auditID)
-    this.#put(template.beforeAddress)
-    this.#putText(address)
-    this.#put(template.beforeName)
-    this.#putText(name)
-    const { receivedAt, reachedAt } = template
-    if (template.second !== requestReceivedTimestamp.seconds) renew(template, requestReceivedTimestamp)
-    const start = this.#length
-    this.#put(template.rest)
-    this.#putMicros(requestReceivedTimestamp, start + receivedAt)
-    if (template.second !== stageTimestamp.seconds) this.#bytes.write(formatTime(stageTimestamp).slice(0, -1), start + reachedAt, 'latin1')
-    this.#putMicros(stageTimestamp, start + reachedAt)
-    return true
+  /** A line from a template; undefined where there is none, or a text needs other escapes than those that addresses have. */
+  #lineOf(event: AuditEvent): string | undefined {
+    const template = this.#templates.of(event)
+    if (!template) return undefined
+    const name = event.objectRef?.name ?? ''
+    const address = escapedAddress(event.requestURI)
+    if (address === undefined || !isPlain(name)) return undefined
+    const received = formatMicroTime(event.requestReceivedTimestamp)
+    const reached = event.stageTimestamp === event.requestReceivedTimestamp ? received : formatMicroTime(event.stageTimestamp)
+    const { beforeId, beforeAddress, beforeName, beforeReceived, beforeReached, rest } = template
+    return `${beforeId}${event.auditID}${beforeAddress}${address}${beforeName}${name}${beforeReceived}${received}${beforeReached}${reached}${rest}`
   }
 
-  #put(bytes: Uint8Array): void {
-    this.#bytes.set(bytes, this.#length)
-    this.#length += bytes.byteLength
-  }
-
-  #putText(ascii: string): void {
-    this.#length += this.#bytes.write(ascii, this.#length, 'latin1')
-  }
-
-  #putMicros({ nanos }: Instant, at: number): void {
-    const bytes = this.#bytes
-    let micros = Math.trunc(nanos / 1000)
-    for (let i = at + MICROS_END; i > at + MICROS_END - 6; i--) {
-      const rest = Math.trunc(micros / 10)
-      bytes[i] = ZERO + micros - rest * 10
-      micros = rest
-    }
+  #encode(): void {
+    const text = this.#text
+    if (text === '') return
+    this.#text = ''
+    this.#reserve(text.length)
+    this.#length += this.#bytes.write(text, this.#length, 'latin1')
   }
 
   #reserve(more: number): void {
     const needed = this.#length + more
     if (needed <= this.#bytes.byteLength) return
     const larger = Buffer.allocUnsafeSlow(Math.max(needed, 2 * this.#bytes.byteLength))
-    larger.set(this.bytes)
+    larger.set(this.#bytes.subarray(0, this.#length))
     this.#bytes = larger
   }
 }
 
 const NEWLINE = 0x0a
-const ZERO = 0x30
-const SECOND = '2006-01-02T15:04:05Z'
-const MICROS_END = '2006-01-02T15:04:05.00000'.length
-
-/** Whether the time has the usual length: its year has four digits. */
-const isUsualTime = (instant: Instant): boolean => formatTime(instant).length === SECOND.length
 
 /** An address as it is in JSON, where nothing but the `&` of its query has to be escaped. */
 function escapedAddress(address: string): string | undefined {
@@ -115,7 +94,7 @@ function escapedAddress(address: string): string | undefined {
   return isPlain(address.replaceAll('&', '')) ? address.replaceAll('&', '\\u0026') : undefined
 }
 
-/** The bytes of a line around its id, its address, the name of its object and its times. */
+/** The parts of a line around its id, its address, the name of its object and its times, all of ASCII. */
 type Template = {
   readonly level: Level
   readonly stage: Stage
@@ -129,18 +108,16 @@ type Template = {
   /** The status code; 0 before there is a response. */
   readonly code: number
   readonly annotations: Annotations
-  readonly beforeId: Uint8Array
-  readonly beforeAddress: Uint8Array
-  readonly beforeName: Uint8Array
-  readonly rest: Buffer
-  /** The second that both times in the rest have, up to their fraction: it is that of almost all events. */
-  second: number
-  /** The positions of the times. */
-  readonly receivedAt: number
-  readonly reachedAt: number
+  readonly beforeId: string
+  readonly beforeAddress: string
+  /** Empty, as the name, where the object has none. */
+  readonly beforeName: string
+  readonly beforeReceived: string
+  readonly beforeReached: string
+  readonly rest: string
 }
 
-const MAX_TEMPLATE_BYTES = 4000
+const MAX_TEMPLATE_LENGTH = 4000
 const UUID_LENGTH = 36
 /** Templates are sorted into sets by a hash, and each set has few. */
 const SETS = 256
@@ -152,7 +129,7 @@ class Templates {
   readonly #seen = new Int32Array(SETS)
   #replaced = 0
 
-  /** The template for an event whose times have the usual length, if there is one. */
+  /** The template for an event, if there is one. */
   of(event: AuditEvent): Template | undefined {
     if (!isUsual(event)) return undefined
     const hash = hashOf(event)
@@ -230,6 +207,7 @@ function areAlike({ objectRef: known, hasName }: Template, other: ObjectReferenc
 
 /** Stands for a text that is replaced. */
 const MARK = '\ue000'
+const TIMES = ['"requestReceivedTimestamp":"', '"stageTimestamp":"'] as const
 
 function templateOf(event: AuditEvent): Template | undefined {
   const { level, stage, verb, user, sourceIPs, userAgent, objectRef, annotations } = event
@@ -240,27 +218,21 @@ function templateOf(event: AuditEvent): Template | undefined {
     requestURI: MARK,
     ...(hasName && { objectRef: { ...objectRef, name: MARK } }),
   })
-  const parts = `${json}\n`.split(MARK).map(part => Buffer.from(part))
+  const parts = `${json}\n`.split(MARK)
   // There are more where another text has the mark as well.
-  if (parts.length !== (hasName ? 4 : 3) || Buffer.byteLength(json) > MAX_TEMPLATE_BYTES) return undefined
-  const [beforeId, beforeAddress, third, last] = parts as [Buffer, Buffer, Buffer, Buffer | undefined]
-  const [beforeName, rest] = last ? [third, last] : [NOTHING, third]
+  if (parts.length !== (hasName ? 4 : 3) || json.length > MAX_TEMPLATE_LENGTH || !parts.every(isAscii)) return undefined
+  const [beforeId, beforeAddress, third, fourth] = parts as [string, string, string, string | undefined]
+  const [beforeName, last] = fourth === undefined ? ['', third] : [third, fourth]
   // Quotes within texts are escaped, so that the first such text is the name of the field.
-  const after = (name: string) => rest.indexOf(name) + name.length
+  const [receivedAt, reachedAt] = TIMES.map(name => last.indexOf(name) + name.length) as [number, number]
+  const afterTime = (at: number) => last.indexOf('"', at)
   return {
     ...{ level, stage, verb, user, sourceIP: sourceIPs[0], userAgent, objectRef, hasName, code: codeOf(event), annotations },
-    ...{ beforeId, beforeAddress, beforeName, rest, second: Number.NaN },
-    receivedAt: after('"requestReceivedTimestamp":"'),
-    reachedAt: after('"stageTimestamp":"'),
+    ...{ beforeId, beforeAddress, beforeName },
+    beforeReceived: last.slice(0, receivedAt),
+    beforeReached: last.slice(afterTime(receivedAt), reachedAt),
+    rest: last.slice(afterTime(reachedAt)),
   }
 }
 
-const NOTHING = new Uint8Array(0)
-
-/** Puts another second into a template. */
-function renew(template: Template, instant: Instant): void {
-  const { rest, receivedAt, reachedAt } = template
-  const text = formatTime(instant).slice(0, -1)
-  for (const at of [receivedAt, reachedAt]) rest.write(text, at, 'latin1')
-  template.second = instant.seconds
-}
+const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length

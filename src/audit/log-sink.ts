@@ -60,6 +60,10 @@ export class LogSink implements AuditSink {
     return true
   }
 
+  get isGrouped(): boolean {
+    return this.#options.isGrouped
+  }
+
   settled(): Promise<void> | undefined {
     if (!this.#flushing) return this.#writing
     return (this.#settled ??= new Promise(resolve => {

@@ -41,6 +41,8 @@ export class RequestAudit {
   #status: ResponseStatus | undefined
   #requestObject: string | undefined
   #responseObject: string | undefined
+  /** The event of a stage that is written with the next. */
+  #held: AuditEvent | undefined
 
   constructor(
     facts: RequestFacts,
@@ -119,8 +121,23 @@ export class RequestAudit {
 
   /** Writes the event of a stage, unless the policy omits it. False where the sink could not keep it. */
   stage(stage: Stage): boolean | Promise<boolean> {
-    if (this.#rule.omitStages.has(stage)) return true
-    return this.#sink.write([this.#event(stage)])
+    const held = this.#held
+    const isOmitted = this.#rule.omitStages.has(stage)
+    if (!held) return isOmitted || this.#sink.write([this.#event(stage)])
+    this.#held = undefined
+    return this.#sink.write(isOmitted ? [held] : [held, this.#event(stage)])
+  }
+
+  /** Makes the event of a stage, to be written with that of the next. */
+  hold(stage: Stage): void {
+    if (!this.#rule.omitStages.has(stage)) this.#held = this.#event(stage)
+  }
+
+  /** Writes the event that is held, if there is one: the next comes later. */
+  release(): void {
+    const held = this.#held
+    this.#held = undefined
+    if (held) void this.#sink.write([held])
   }
 
   #event(stage: Stage): AuditEvent {

@@ -8,6 +8,8 @@ export interface AuditSink {
   settled?(): Promise<void> | undefined
   /** The same, but does not wait for further events that could be kept together with them. Every sink that has one has the other. */
   flush?(): Promise<void> | undefined
+  /** Whether events that are written within one iteration of the event loop are kept together, and those of requests need not wait. */
+  readonly isGrouped?: boolean
   /** Delivers everything that it still holds, then takes no more. */
   close(): Promise<void>
 }
@@ -24,6 +26,7 @@ export function everySink(sinks: readonly AuditSink[]): AuditSink {
       const isKept = (results: readonly boolean[]) => results.every(Boolean)
       return written.some(result => result instanceof Promise) ? Promise.all(written).then(isKept) : isKept(written as boolean[])
     },
+    isGrouped: sinks.every(sink => sink.isGrouped === true),
     settled: () => whenAll(sinks.flatMap(sink => sink.settled?.() ?? [])),
     flush: () => whenAll(sinks.flatMap(sink => sink.flush?.() ?? [])),
     async close() {
@@ -42,6 +45,7 @@ export function lenient(sink: AuditSink): AuditSink {
       const written = sink.write(events)
       return written instanceof Promise ? written.then(() => true) : true
     },
+    isGrouped: sink.isGrouped === true,
     settled: () => sink.settled?.(),
     flush: () => sink.flush?.(),
     close: () => sink.close(),

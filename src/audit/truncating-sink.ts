@@ -52,6 +52,10 @@ export class TruncatingSink implements AuditSink {
     return batches
   }
 
+  get isGrouped(): boolean {
+    return this.#next.isGrouped === true
+  }
+
   settled(): Promise<void> | undefined {
     return this.#next.settled?.()
   }

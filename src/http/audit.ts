@@ -36,6 +36,11 @@ export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
     const record = open(exchange, auditor, now)
     if (!record) return next(exchange)
     exchange.audit = record
+    // A read that waits for nothing is over within this iteration: both of its events are written then.
+    if (auditor.isGrouped && !mayHaveEffects(exchange)) {
+      record.hold('RequestReceived')
+      return conclude(next, exchange, record)
+    }
     const kept = record.stage('RequestReceived')
     if (kept instanceof Promise) return kept.then(isKept => (isKept ? begin(exchange, record) : refuse(exchange)))
     return kept ? begin(exchange, record) : refuse(exchange)
@@ -100,6 +105,7 @@ function conclude(next: Handler, exchange: Exchange, record: RequestAudit): Mayb
     return failed(error, exchange, record)
   }
   if (!(response instanceof Promise)) return finish(response, exchange, record)
+  record.release()
   return response.then(
     made => finish(made, exchange, record),
     error => failed(error, exchange, record),
