@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Auditor } from '../audit/auditor.ts'
+import type { AuditEvent } from '../audit/event.ts'
 import { AuditPolicy } from '../audit/policy.ts'
 import type { AuditSink } from '../audit/sink.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
 import { audit, holdForAudit } from './audit.ts'
 import type { Exchange, Handler } from './exchange.ts'
-import type { Settle } from './message.ts'
+import type { Response, Settle } from './message.ts'
 
 /** A sink that takes events at once and keeps them later. */
 function slowSink() {
@@ -41,15 +42,19 @@ const exchangeOf = (method: string, verb: string): Exchange =>
 const RESPONSE = { status: 200, headers: {}, body: new Uint8Array() }
 const turn = () => new Promise(setImmediate)
 
-function audited(sink: AuditSink, policy: object = {}) {
+function handlerOf(sink: AuditSink, handler: Handler, policy: object = {}): Handler {
   const auditor = new Auditor(new AuditPolicy({ rules: [{ level: 'Metadata', ...policy }] }), () => sink)
+  const api = { auditor, now: () => new Date() }
+  return holdForAudit(audit(handler, api), api)
+}
+
+function audited(sink: AuditSink, policy: object = {}) {
   const done: string[] = []
   const handler: Handler = ({ request }) => {
     done.push(request.method)
     return RESPONSE
   }
-  const api = { auditor, now: () => new Date() }
-  const handle = holdForAudit(audit(handler, api), api)
+  const handle = handlerOf(sink, handler, policy)
   const ask = (method: string, verb: string) => void Promise.resolve(handle(exchangeOf(method, verb))).then(() => done.push('answered'))
   return { done, ask, handle }
 }
@@ -77,6 +82,44 @@ test('a connection that asks before it sends gets the response at once, and wait
   keep()
   await waiting
   assert.equal(settle!(), undefined)
+})
+
+/** A sink that keeps the events of an iteration together, and the calls to it. */
+function groupedSink() {
+  const calls: (readonly AuditEvent[])[] = []
+  const sink: AuditSink = { isGrouped: true, write: events => calls.push(events) > 0, async close() {} }
+  return { sink, calls, stages: () => calls.map(events => events.map(({ stage }) => stage)) }
+}
+
+test('both events of a read that waits for nothing are written together', () => {
+  const { sink, stages } = groupedSink()
+  audited(sink).ask('GET', 'get')
+  assert.deepEqual(stages(), [['RequestReceived', 'ResponseComplete']])
+  const other = groupedSink()
+  audited(other.sink, { omitStages: ['RequestReceived'] }).ask('GET', 'get')
+  audited(other.sink, { omitStages: ['ResponseComplete'] }).ask('GET', 'get')
+  assert.deepEqual(other.stages(), [['ResponseComplete'], ['RequestReceived']])
+})
+
+test('the first event of a read that waits is written before it does, as it was when the request came', async () => {
+  const { sink, calls, stages } = groupedSink()
+  let resolve: (response: Response) => void = () => {}
+  const answer = new Promise<Response>(done => (resolve = done))
+  const handle = handlerOf(sink, ({ audit: record }) => {
+    record!.annotate('decision', 'allow')
+    return answer
+  })
+  const handled = handle(exchangeOf('GET', 'get'))
+  assert.deepEqual([stages(), calls[0]![0]!.annotations.record], [[['RequestReceived']], {}])
+  resolve(RESPONSE)
+  await handled
+  assert.deepEqual(stages(), [['RequestReceived'], ['ResponseComplete']])
+})
+
+test('the first event of a write is written before it is handled', () => {
+  const { sink, stages } = groupedSink()
+  audited(sink).ask('POST', 'create')
+  assert.deepEqual(stages(), [['RequestReceived'], ['ResponseComplete']])
 })
 
 test('a write is handled when its line is written', async () => {
