@@ -1,5 +1,5 @@
 /**
- * Lines of events that are collected as bytes, until they are written with one call.
+ * Lines of events that are collected until they are written with one call.
  *
  * Requests of a client are alike: the lines of those for one resource in one namespace differ in their id, their address, the name of the
  * object and their times. So the texts around those are kept as a template, and a line is joined from a few parts. Templates are few, so that
@@ -22,7 +22,7 @@ export class EventLines {
   readonly #templates = new Templates()
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #length = 0
-  /** Lines of ASCII that follow the bytes: to encode many at once costs as much as to encode one. */
+  /** Lines of ASCII that follow the bytes; they are encoded with one call. */
   #text = ''
 
   get byteLength(): number {

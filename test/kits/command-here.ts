@@ -9,7 +9,8 @@ const commands = new AsyncLocalStorage<Output>()
 
 /**
  * Runs a command line to its end, as `keelson` of `test/kit.ts` does in a process. Not for commands that serve or that start programs: signals
- * and the output of programs belong to the process. Each command is run by some test in a process of its own as well.
+ * and the output of programs belong to the process. One at a time, since all have the same output. Each command is run by some test in a
+ * process of its own as well.
  */
 export async function keelsonHere(...args: readonly string[]): Promise<Finished> {
   const output: Output = { stdout: [], stderr: [] }
