@@ -37,8 +37,8 @@ async function runSimulator() {
 
 /** Flags of V8, as in `--v8 --no-opt`, are for the processes that run seeds. */
 function flagsOf(args) {
-  const at = args.indexOf('--v8')
-  return at < 0 ? { args, flags: [] } : { args: args.filter((_, i) => i !== at && i !== at + 1), flags: [args[at + 1]] }
+  const isFlag = i => args[i - 1] === '--v8'
+  return { args: args.filter((arg, i) => arg !== '--v8' && !isFlag(i)), flags: args.filter((_, i) => isFlag(i)) }
 }
 
 /** One seed needs one process; many are shared by as many as there are processors. */

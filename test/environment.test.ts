@@ -35,7 +35,7 @@ const EDGE: readonly { readonly paths: readonly string[]; readonly why: string }
 ]
 
 const DIRECT =
-  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.(?:now|timeOrigin)\b|\bMath\.random\b|\brandom(?:UUID|FillSync)\b|\bgetRandomValues\b|\bgenerateKeyPair(?:Sync)?\b|(?<![.\w])set(?:Timeout|Interval|Immediate)\b|timers\/promises|AbortSignal\.timeout|random(?:Bytes|Int)\b[^'"]*from 'node:crypto'|\b(?:hostname|networkInterfaces)\(\)/
+  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.(?:now|timeOrigin)\b|\bMath\.random\b|\brandom(?:UUID|FillSync)\b|\bgetRandomValues\b|\bgenerateKeyPair(?:Sync)?\b|(?<![.\w])set(?:Timeout|Interval|Immediate)\b|timers\/promises|AbortSignal\.(?:timeout|any)|random(?:Bytes|Int)\b[^'"]*from 'node:crypto'|\b(?:hostname|networkInterfaces)\(\)/
 
 const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
   .map(file => join('src', file))

@@ -7,7 +7,9 @@
  * No clock is compared with that of another machine: others count from when they saw a renewal, the leader from before it sent it.
  * As the leader gives up after a shorter time than others wait, it has stopped before another begins.
  */
+
 import type { Lease } from '../kinds/coordination/lease.ts'
+import { abortedWith } from '../lib/cancellation.ts'
 import { chance, monotonicMs, sleep } from '../lib/environment.ts'
 import { microTimestampOf } from '../lib/time.ts'
 import type { Draft } from './client.ts'
@@ -80,7 +82,9 @@ export async function takePart(options: ElectionOptions): Promise<void> {
       onError(error)
       failed.abort()
     })
-    await keepLeading(candidate, timing, AbortSignal.any([signal, failed.signal]))
+    const ending = abortedWith(signal, failed.signal)
+    await keepLeading(candidate, timing, ending.signal)
+    ending.abort()
     term.abort()
     await leading
     await candidate.release().catch(ignore)

@@ -4,8 +4,10 @@
  *
  *     list ── watch ── ends ── watch ── connection lost ── pause ── watch ── 410 ── list …
  */
+
 import type { Change } from '../client/change.ts'
 import type { InformerSource } from '../client/informer.ts'
+import { abortedWith } from '../lib/cancellation.ts'
 import { chance, monotonicMs, sleep, timeoutSignal } from '../lib/environment.ts'
 import type { ObjectRevision } from '../schema/object-revision.ts'
 import type { ApiObject, ListOptions } from './public.d.ts'
@@ -104,12 +106,15 @@ export class Mirror<T extends ApiObject> implements InformerSource<T> {
     const { client, selection, signal, onError } = this.#options
     const timeoutSeconds = Math.ceil(WATCH_SECONDS * (1 + chance()))
     const overdue = timeoutSignal(timeoutSeconds * 1000 + OVERDUE_MS)
-    const watch = { resourceVersion: this.#resourceVersion!, timeoutSeconds, signal: AbortSignal.any([signal, overdue]) }
+    const given = abortedWith(signal, overdue)
+    const watch = { resourceVersion: this.#resourceVersion!, timeoutSeconds, signal: given.signal }
     try {
       for await (const event of client.watch(selection, watch)) this.#take(event)
     } catch (error) {
       if (!overdue.aborted) throw error
       onError(error)
+    } finally {
+      given.abort()
     }
   }
 

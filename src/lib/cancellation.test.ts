@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
+import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { abortSignalOf, Cancellable } from './cancellation.ts'
+import { abortedWith, abortSignalOf, Cancellable } from './cancellation.ts'
 
 test('listeners are told once, unless they have left', () => {
   const cancellable = new Cancellable()
@@ -28,4 +29,20 @@ test('Node takes one as a signal', () => {
   assert.equal(signal.reason, reason)
   assert.equal(abortSignalOf(cancellable).reason, reason)
   assert.equal(abortSignalOf(signal), signal)
+})
+
+test('a controller is aborted with the first of some signals, and none of them holds it afterwards', () => {
+  const [first, second] = [new AbortController(), new AbortController()]
+  const listening = () => [first, second].map(({ signal }) => getEventListeners(signal, 'abort').length)
+  const following = abortedWith(first.signal, second.signal)
+  assert.deepEqual(listening(), [1, 1])
+  const reason = new Error('gone')
+  second.abort(reason)
+  assert.equal(following.signal.reason, reason)
+  assert.deepEqual(listening(), [0, 0])
+  assert.equal(abortedWith(first.signal, second.signal).signal.reason, reason)
+  const needed = abortedWith(first.signal)
+  needed.abort()
+  assert.deepEqual(listening(), [0, 0])
+  assert.equal(first.signal.aborted, false)
 })

@@ -43,6 +43,26 @@ export class Cancellable implements Cancellation {
   }
 }
 
+/**
+ * A controller that is aborted as soon as one of some signals is. Abort it when it is needed no more: then the signals let go of it.
+ * `AbortSignal.any` needs no such end, but Node keeps its signals, with all that listens to them, in a set of the process until they are
+ * aborted, also when nobody has the signals any more that could do so.
+ */
+export function abortedWith(...signals: readonly AbortSignal[]): AbortController {
+  const controller = new AbortController()
+  const follow = () => controller.abort(signals.find(({ aborted }) => aborted)?.reason)
+  if (signals.some(({ aborted }) => aborted)) {
+    follow()
+    return controller
+  }
+  const letGo = () => {
+    for (const signal of signals) signal.removeEventListener('abort', follow)
+  }
+  controller.signal.addEventListener('abort', letGo, { once: true })
+  for (const signal of signals) signal.addEventListener('abort', follow, { once: true })
+  return controller
+}
+
 /** The cancellation as an AbortSignal, for Node's own functions. */
 export function abortSignalOf(cancellation: Cancellation): AbortSignal {
   if (cancellation instanceof AbortSignal) return cancellation

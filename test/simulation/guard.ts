@@ -57,22 +57,34 @@ const GUARDED: readonly Guarded[] = [
   { of: 'Math', target: Math, names: ['random'] },
 ]
 
+/** Hears of every use while a run is active. */
+let hears: ((problem: string) => void) | undefined
+
+/**
+ * Each function with its substitute, which is the same in all runs: a module that is loaded during one may keep it, and must get the
+ * function itself when no run is active.
+ */
+const SUBSTITUTES = GUARDED.flatMap(({ of, target, names }) =>
+  names.flatMap(name => {
+    const own = Object.getOwnPropertyDescriptor(target, name)
+    if (!own || (!own.configurable && !own.writable)) return []
+    const guarded = function (this: unknown, ...args: unknown[]) {
+      if (hears === undefined) return new.target ? Reflect.construct(own.value, args, new.target) : Reflect.apply(own.value, this, args)
+      const error = new Error(`${of}.${name} is used inside a run`)
+      hears(error.stack!)
+      throw error
+    }
+    const substitute = { configurable: true, enumerable: own.enumerable ?? false, writable: true, value: guarded }
+    return [{ target, name, own, substitute }]
+  }),
+)
+
 /** Guards until the returned function is called. `failed` hears of every use, which throws as well. */
 export function guardRun(failed: (problem: string) => void): () => void {
-  const undo: (() => void)[] = []
-  for (const { of, target, names } of GUARDED)
-    for (const name of names) {
-      const own = Object.getOwnPropertyDescriptor(target, name)
-      if (!own?.configurable && !own?.writable) continue
-      const refuse = () => {
-        const error = new Error(`${of}.${name} is used inside a run`)
-        failed(error.stack!)
-        throw error
-      }
-      Object.defineProperty(target, name, { configurable: true, enumerable: own.enumerable ?? false, writable: true, value: refuse })
-      undo.push(() => Object.defineProperty(target, name, own))
-    }
+  hears = failed
+  for (const { target, name, substitute } of SUBSTITUTES) Object.defineProperty(target, name, substitute)
   return () => {
-    for (const each of undo) each()
+    for (const { target, name, own } of SUBSTITUTES) Object.defineProperty(target, name, own)
+    hears = undefined
   }
 }

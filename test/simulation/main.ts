@@ -2,6 +2,7 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { simulateBare } from './bare.ts'
 import { failEveryNth, SCENARIOS } from './fail-nth.ts'
@@ -17,6 +18,7 @@ const DEFAULT_SEEDS = 100
 const BARE_SEED = 1
 const SHRINK_TRIES = 60
 const MAX_FAILED = 5
+const COLLECTIONS = 4
 const TRACE_LINES = 60
 /** Code that has run often is compiled better; a thousand seeds see little of the time before. */
 const WARMING_SEEDS = 40
@@ -105,11 +107,28 @@ async function main(): Promise<void> {
   return report([totals, await runSeeds(more, options)])
 }
 
-/** Whether one of some seeds failed. */
+/** Whether one of some seeds failed. Where garbage can be collected at will, shows how many runs are still held. */
 async function runEach(seeds: readonly number[], options: Options): Promise<boolean> {
   let isFailed = false
-  for (const seed of seeds) if ((await runSeed(seed, options)).problems.length > 0) isFailed = true
+  const worlds: WeakRef<object>[] = []
+  for (const seed of seeds) {
+    const { problems, world } = await runSeed(seed, options)
+    if (problems.length > 0) isFailed = true
+    worlds.push(world)
+  }
+  if (globalThis.gc) {
+    await collectGarbage(globalThis.gc)
+    console.log(`${worlds.filter(world => world.deref()).length} of ${worlds.length} runs are kept in memory`)
+  }
   return isFailed
+}
+
+async function collectGarbage(gc: () => void): Promise<void> {
+  // Finalizers let go of things that only the next collection takes.
+  for (let i = 0; i < COLLECTIONS; i++) {
+    await sleep(1)
+    gc()
+  }
 }
 
 /** Runs one seed and shows everything about it. */

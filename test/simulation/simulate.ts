@@ -59,6 +59,8 @@ export type Outcome = {
   readonly acts: number
   readonly virtualMs: number
   readonly trace: readonly string[]
+  /** To see whether something still holds the run. */
+  readonly world: WeakRef<World>
 }
 
 const MAX_SHOWN = 3
@@ -154,6 +156,7 @@ export async function simulateRun(plan: Plan, { isTraced = false }: { readonly i
     acts,
     virtualMs: world.now,
     trace: world.trace.lines,
+    world: new WeakRef(world),
   }
 }
 

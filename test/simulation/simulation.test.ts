@@ -18,8 +18,8 @@ const REPEATED = [12, 11, 9, 4]
  * simulator orders completions, draws numbers, counts time or hashes may change it: then `npm run simulate -- --bare` prints the new one.
  */
 const BARE_HASH = 'e8c2cd35095954c7'
-/** Seeds that are run again, without the optimizing compiler: what it makes of arithmetic must not matter. */
-const WITHOUT_OPTIMIZATION = ['--v8', '--no-opt']
+/** Seeds that are run again, without the optimizing compiler, as what it makes of arithmetic must not matter; then garbage is collected. */
+const PLAINLY = ['--v8', '--no-opt', '--v8', '--expose-gc']
 
 const simulate = (...args: readonly string[]) =>
   spawnSync(process.execPath, ['scripts/simulate.mjs', '--built', ...args, '--ms', MS], { encoding: 'utf8', maxBuffer: 2 ** 28 })
@@ -39,10 +39,12 @@ test(`${SEEDS} seeds pass, and new ones, and a seed gives the same run again, in
   const hashes = hashesIn(stdout)
   assert.equal(new Set(hashes.values()).size, hashes.size, 'another seed gives another run')
   assert.equal(hashes.size, Number(SEEDS) + (Number(NEW_SECONDS) * 1_000) / Number(MS))
-  const repeated = simulate(...WITHOUT_OPTIMIZATION, ...REPEATED.flatMap(seed => ['--seed', String(seed)]))
+  const repeated = simulate(...PLAINLY, ...REPEATED.flatMap(seed => ['--seed', String(seed)]))
   const again = hashesIn(repeated.stdout)
   assert.deepEqual([...again.keys()], REPEATED, repeated.stdout + repeated.stderr)
   for (const [seed, hash] of again) assert.equal(hash, hashes.get(seed), `seed ${seed}`)
+  // Memory would grow with every seed.
+  assert.match(repeated.stdout, new RegExp(`^0 of ${REPEATED.length} runs are kept in memory$`, 'm'))
 })
 
 test('a world without servers has the hash that it has everywhere', () => {

@@ -1,4 +1,5 @@
 /** Sends spans to a collector in batches. Memory is bounded: spans that find no place, or that cannot be sent in time, are dropped and counted. */
+import { abortedWith } from '../../lib/cancellation.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { startTimer, stopTimer, timeoutSignal } from '../../lib/environment.ts'
 import type { Family } from '../../lib/exposition.ts'
@@ -110,8 +111,9 @@ export class Exporter {
     const { sender, log, clock } = this.#parts
     const began = clock.now()
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(LAST_PAUSE_MS, 1.5 * pause)) {
+      const given = abortedWith(this.#closing.signal, timeoutSignal(SEND_MS))
       try {
-        await sender.send(request, AbortSignal.any([this.#closing.signal, timeoutSignal(SEND_MS)]))
+        await sender.send(request, given.signal).finally(() => given.abort())
         if (this.#isFailing) log.info({}, 'spans reach the collector again')
         this.#isFailing = false
         return true

@@ -12,6 +12,7 @@
  *
  * Between the two, A has long stopped writing by its own clock, and B has not begun.
  */
+
 import { setMaxListeners } from 'node:events'
 import type { WriteGuard } from '../../client/backend.ts'
 import type { Client, ClientFor } from '../../client/client.ts'
@@ -20,6 +21,7 @@ import { storedLeases } from '../../client/stored-leases.ts'
 import { failureText } from '../../http/observability/failure-text.ts'
 import type { Log } from '../../http/observability/log.ts'
 import { Lease } from '../../kinds/coordination/lease.ts'
+import { abortedWith } from '../../lib/cancellation.ts'
 import type { Clock } from '../../lib/clock.ts'
 import { hostName, newUuid } from '../../lib/environment.ts'
 import type { Fence } from '../../lib/fence.ts'
@@ -80,7 +82,7 @@ export function runWhileLeading(parts: LeadershipParts & { readonly participant?
     async lead(term) {
       const fence = await beginTerm(parts, holder, term)
       log.info({}, 'this server runs the controllers from now on')
-      const ending = AbortSignal.any([term.signal, signal])
+      const ending = abortedWith(term.signal, signal).signal
       // Every controller listens for the end.
       setMaxListeners(0, ending)
       const runner = controllerRunner({

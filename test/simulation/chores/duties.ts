@@ -1,5 +1,7 @@
 /** Leaders: of all participants of an election at most one leads at any time, and only the leader's controllers have effect. */
+
 import { type ElectionOptions, type LeaseAccess, type Term, takePart } from '../../../src/client/leader-election.ts'
+import { abortedWith } from '../../../src/lib/cancellation.ts'
 import { monotonicMs, sleep, wallMs } from '../../../src/lib/environment.ts'
 import { TERM } from '../../../src/server/controllers/leadership.ts'
 import { bytesOf } from '../../../src/storage/store.ts'
@@ -87,8 +89,8 @@ function replicaSetOf(name: string) {
 /** Takes part in bursts. Between them a participant would ask as often, and nearly nothing would happen to it. */
 async function campaign(stage: Stage, holder: string, leading: Map<string, Term>): Promise<void> {
   while (!stage.stop.aborted) {
-    const leaving = new AbortController()
-    const taking = participate(stage, { holder, leading, signal: AbortSignal.any([stage.stop, leaving.signal]) })
+    const leaving = abortedWith(stage.stop)
+    const taking = participate(stage, { holder, leading, signal: leaving.signal })
     while (!stage.stop.aborted && stage.pace() === 1) await look(stage)
     leaving.abort()
     await taking
