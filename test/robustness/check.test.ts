@@ -291,6 +291,19 @@ test('incomplete observations are not reported as errors', () => {
   assert.deepEqual(promises(...unseen, ...later, page(6, []), page(6, [a2], { selection: RED })), ['a list is a snapshot'])
 })
 
+test('a deletion that the only observer has missed, as history was forgotten before it listed again, is not a lost write', () => {
+  const acts = [put(a2), watch(1, [event('ADDED', a2)], { end: 25 }), remove(A, 3, { outcome: { is: 'done', uid: a2.uid } })]
+  const listed = page(5, [], { client: 'w' })
+  assert.deepEqual(promises(...acts), ['an acknowledged write is kept'])
+  assert.deepEqual(promises(...acts, listed), [])
+  assert.deepEqual(promises(...acts, listed, watch(5, [], { start: 60 })), [])
+  assert.deepEqual(promises(...acts, listed, watch(5, [bookmark(6)], { start: 60 })), [])
+  // Lists of others say nothing about that, and neither does one of an observer beside which another goes on watching.
+  assert.deepEqual(promises(...acts, page(5, [])), ['an acknowledged write is kept', 'a list is a snapshot'])
+  const other = watch(2, [], { client: 'another', end: 1000 })
+  assert.deepEqual(promises(...acts, listed, other), ['an acknowledged write is kept', 'a list is a snapshot'])
+})
+
 test('a violation is shown with the few lines of history around it', () => {
   const bad = history(...WRITES, watch(1, without(EVENTS, 2)))
   const [violation] = check(bad)

@@ -214,23 +214,45 @@ const lastUpTo = (entries: readonly Entry[], revision: Revision): Entry | undefi
 
 const isWhole = ({ namespace, name, labels }: Selection): boolean => namespace === undefined && name === undefined && labels === undefined
 
-/** The ranges over which some client observed all changes of a resource. */
-function coverage({ acts }: History, resource: string): Hole[] {
-  return acts.flatMap(act => {
-    if (act.type !== 'watch' || act.selection.resource !== resource || !isWhole(act.selection)) return []
-    const begin = act.from ?? act.events.find(e => e.type === 'BOOKMARK' && e.endsInitial)
-    const after = typeof begin === 'number' ? begin : begin?.type === 'BOOKMARK' ? begin.revision : undefined
-    const last = act.events.at(-1)
-    if (after === undefined || last === undefined) return []
-    return [{ after, upTo: last.type === 'BOOKMARK' ? last.revision : last.object.revision }]
-  })
+type Coverage = {
+  /** The ranges over which some client observed all changes of a resource. */
+  readonly ranges: Hole[]
+  /** From here on some client observes all changes until the end; undefined if none is known to. */
+  readonly last: Revision | undefined
 }
 
-/** The end of a history is never a gap: a run ends when nothing is in flight and every watch has received a last write. */
-function holesOf(base: Revision, covered: Hole[]): Hole[] {
+function coverage({ acts }: History, resource: string): Coverage {
+  const ranges: Hole[] = []
+  // Clients that watch everything, each with the revision from which its last list or watch goes on.
+  const positions = new Map<string, Revision>()
+  for (const act of acts) {
+    if ((act.type !== 'watch' && act.type !== 'page') || act.selection.resource !== resource || !isWhole(act.selection)) continue
+    if (act.type === 'page') {
+      if (positions.has(act.client) && act.after === undefined) positions.set(act.client, act.revision)
+      continue
+    }
+    const after = beginOf(act)
+    const last = act.events.at(-1)
+    if (after !== undefined) positions.set(act.client, after)
+    if (after !== undefined && last) ranges.push({ after, upTo: last.type === 'BOOKMARK' ? last.revision : last.object.revision })
+  }
+  return { ranges, last: positions.size > 0 ? Math.min(...positions.values()) : undefined }
+}
+
+/** The revision from which a watch has all changes. */
+function beginOf({ from, events }: Session): Revision | undefined {
+  const initial = events.find(event => event.type === 'BOOKMARK' && event.endsInitial)
+  return from ?? (initial?.type === 'BOOKMARK' ? initial.revision : undefined)
+}
+
+/**
+ * The end of a history is a gap only up to where the last watches begin. A run ends when nothing is in flight and every watch has received
+ * a last write, or has listed everything after it; one that listed because history was forgotten does not know what it has missed.
+ */
+function holesOf(base: Revision, { ranges, last = base }: Coverage): Hole[] {
   const holes: Hole[] = []
   let reached = base
-  for (const { after, upTo } of covered.sort((a, b) => a.after - b.after)) {
+  for (const { after, upTo } of [...ranges.sort((a, b) => a.after - b.after), { after: last, upTo: last }]) {
     if (after > reached) holes.push({ after: reached, upTo: after })
     reached = Math.max(reached, upTo)
   }
