@@ -2,14 +2,15 @@
  * Lines of events that are collected until they are written with one call.
  *
  * Requests of a client are alike: the lines of those for one resource in one namespace differ in their id, their address, the name of the
- * object and their times. So the texts around those are kept as a template, and a line is joined from a few parts. Templates are few, so that
- * they stay in the caches of the processor, whichever objects are asked for. Lines are encoded when they are written, all at once.
+ * object and their times. Such requests are of one form, which keeps the texts around those as templates, and a line is joined from a few
+ * parts. Templates are few, so that they stay in the caches of the processor, whichever objects are asked for. Lines are encoded when they
+ * are written, all at once.
  */
-import { formatMicroTime } from '../lib/time.ts'
+import { microTimestampOf } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
 import type { Annotations } from './annotations.ts'
 import { isPlain } from './escaped-json.ts'
-import { type AuditEvent, eventJson, isCodeAlone, type ObjectReference } from './event.ts'
+import { type AuditEvent, type AuditedRequest, eventJson, isCodeAlone, type ObjectReference } from './event.ts'
 import type { Level, Stage } from './policy.ts'
 
 const FIRST_BYTES = 64 * 1024
@@ -19,11 +20,18 @@ const MAX_KEPT_BYTES = 1024 * 1024
 const MAX_CHARACTER_BYTES = 3
 
 export class EventLines {
-  readonly #templates = new Templates()
+  readonly #forms = new Forms()
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #length = 0
   /** Lines of ASCII that follow the bytes; they are encoded with one call. */
   #text = ''
+  /** The last request and object, their form, and the texts that are put into its templates; no address where some text is not plain. */
+  #request: AuditedRequest | undefined
+  #objectRef: ObjectReference | undefined
+  #form: Form | undefined
+  #address: string | undefined
+  #name = ''
+  #received = ''
 
   get byteLength(): number {
     return this.#length + this.#text.length
@@ -53,20 +61,34 @@ export class EventLines {
   clear(): void {
     this.#length = 0
     this.#text = ''
+    // Neither the request nor its bodies are kept.
+    this.#request = this.#objectRef = undefined
     if (this.#bytes.byteLength > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   }
 
   /** A line from a template; undefined where there is none, or a text needs other escapes than those that addresses have. */
   #lineOf(event: AuditEvent): string | undefined {
-    const template = this.#templates.of(event)
+    if (!isUsual(event)) return undefined
+    const { request, objectRef } = event
+    // Most events come with another of their request, which differs in little.
+    if (request !== this.#request || objectRef !== this.#objectRef) this.#turnTo(request, objectRef)
+    const address = this.#address
+    const template = address === undefined ? undefined : this.#form?.of(event)
     if (!template) return undefined
-    const name = event.objectRef?.name ?? ''
-    const address = escapedAddress(event.requestURI)
-    if (address === undefined || !isPlain(name)) return undefined
-    const received = formatMicroTime(event.requestReceivedTimestamp)
-    const reached = event.stageTimestamp === event.requestReceivedTimestamp ? received : formatMicroTime(event.stageTimestamp)
+    const received = this.#received
+    const reached = event.reachedAt === request.receivedAt ? received : microTimestampOf(event.reachedAt)
     const { beforeId, beforeAddress, beforeName, beforeReceived, beforeReached, rest } = template
-    return `${beforeId}${event.auditID}${beforeAddress}${address}${beforeName}${name}${beforeReceived}${received}${beforeReached}${reached}${rest}`
+    return `${beforeId}${request.auditID}${beforeAddress}${address}${beforeName}${this.#name}${beforeReceived}${received}${beforeReached}${reached}${rest}`
+  }
+
+  #turnTo(request: AuditedRequest, objectRef: ObjectReference | undefined): void {
+    const name = objectRef?.name ?? ''
+    this.#request = request
+    this.#objectRef = objectRef
+    this.#form = this.#forms.of(request, objectRef)
+    this.#address = isPlain(name) ? escapedAddress(request.requestURI) : undefined
+    this.#name = name
+    this.#received = microTimestampOf(request.receivedAt)
   }
 
   #encode(): void {
@@ -96,15 +118,7 @@ function escapedAddress(address: string): string | undefined {
 
 /** The parts of a line around its id, its address, the name of its object and its times, all of ASCII. */
 type Template = {
-  readonly level: Level
   readonly stage: Stage
-  readonly verb: string
-  readonly user: User | undefined
-  readonly sourceIP: string | undefined
-  readonly userAgent: string
-  /** Its name is not compared. */
-  readonly objectRef: ObjectReference | undefined
-  readonly hasName: boolean
   /** The status code; 0 before there is a response. */
   readonly code: number
   readonly annotations: Annotations
@@ -119,42 +133,102 @@ type Template = {
 
 const MAX_TEMPLATE_LENGTH = 4000
 const UUID_LENGTH = 36
-/** Templates are sorted into sets by a hash, and each set has few. */
+/** Forms are sorted into sets by a hash, and each set has few. */
 const SETS = 256
 const MAX_OF_SET = 4
+/** A request of one form has few stages and outcomes. */
+const MAX_TEMPLATES = 8
 
-class Templates {
-  readonly #sets: Template[][] = Array.from({ length: SETS }, () => [])
-  /** The hash of the last event of a set without a template: one is made for the second, as many events do not come again. */
+/** Requests that are alike: they differ at most in their id, their address, the name of their object and their time. */
+class Form {
+  readonly #level: Level
+  readonly #verb: string
+  readonly #user: User | undefined
+  readonly #sourceIP: string | undefined
+  readonly #userAgent: string
+  readonly #objectRef: ObjectReference | undefined
+  readonly #hasName: boolean
+  readonly #templates: Template[] = []
+  #replaced = 0
+
+  constructor({ level, verb, user, sourceIPs, userAgent }: AuditedRequest, objectRef: ObjectReference | undefined) {
+    this.#level = level
+    this.#verb = verb
+    this.#user = user
+    this.#sourceIP = sourceIPs[0]
+    this.#userAgent = userAgent
+    this.#objectRef = objectRef
+    this.#hasName = Boolean(objectRef?.name)
+  }
+
+  /** The template for an event of such a request; undefined where it cannot have one. */
+  of(event: AuditEvent): Template | undefined {
+    const { stage, annotations } = event
+    const code = codeOf(event)
+    for (const template of this.#templates)
+      if (template.stage === stage && template.code === code && template.annotations === annotations) return template
+    const template = templateOf(event)
+    if (!template) return undefined
+    if (this.#templates.length < MAX_TEMPLATES) this.#templates.push(template)
+    else this.#templates[this.#replaced++ % MAX_TEMPLATES] = template
+    return template
+  }
+
+  includes(request: AuditedRequest, objectRef: ObjectReference | undefined): boolean {
+    return (
+      this.#user === request.user &&
+      this.#level === request.level &&
+      this.#verb === request.verb &&
+      this.#sourceIP === request.sourceIPs[0] &&
+      this.#userAgent === request.userAgent &&
+      this.#refersAs(objectRef)
+    )
+  }
+
+  /** Whether references differ at most in the name. */
+  #refersAs(other: ObjectReference | undefined): boolean {
+    const known = this.#objectRef
+    if (!known || !other) return known === other
+    return (
+      known.resource === other.resource &&
+      known.namespace === other.namespace &&
+      known.apiGroup === other.apiGroup &&
+      known.apiVersion === other.apiVersion &&
+      known.subresource === other.subresource &&
+      this.#hasName === Boolean(other.name)
+    )
+  }
+}
+
+class Forms {
+  readonly #sets: Form[][] = Array.from({ length: SETS }, () => [])
+  /** The hash of the last request of a set without a form: one is made for the second, as many requests do not come again. */
   readonly #seen = new Int32Array(SETS)
   #replaced = 0
 
-  /** The template for an event, if there is one. */
-  of(event: AuditEvent): Template | undefined {
-    if (!isUsual(event)) return undefined
-    const hash = hashOf(event)
+  /** The form of a request about an object, if there is one. */
+  of(request: AuditedRequest, objectRef: ObjectReference | undefined): Form | undefined {
+    const hash = hashOf(request, objectRef)
     const index = hash & (SETS - 1)
     const set = this.#sets[index]!
-    for (const template of set) if (isFor(template, event)) return template
-    if (this.#seen[index] === hash) return this.#add(set, event)
+    for (const form of set) if (form.includes(request, objectRef)) return form
+    if (this.#seen[index] === hash) return this.#add(set, new Form(request, objectRef))
     this.#seen[index] = hash
     return undefined
   }
 
-  #add(set: Template[], event: AuditEvent): Template | undefined {
-    const template = templateOf(event)
-    if (!template) return undefined
-    if (set.length < MAX_OF_SET) set.push(template)
-    else set[this.#replaced++ % MAX_OF_SET] = template
-    return template
+  #add(set: Form[], form: Form): Form {
+    if (set.length < MAX_OF_SET) set.push(form)
+    else set[this.#replaced++ % MAX_OF_SET] = form
+    return form
   }
 }
 
-/** Whether everything that a template does not compare is absent. */
-const isUsual = ({ auditID, impersonatedUser, sourceIPs, objectRef, responseStatus, requestObject, responseObject }: AuditEvent): boolean =>
-  auditID.length === UUID_LENGTH &&
-  impersonatedUser === undefined &&
-  sourceIPs.length < 2 &&
+/** Whether everything that neither a form nor a template compares is absent. */
+const isUsual = ({ request, impersonated, objectRef, responseStatus, requestObject, responseObject }: AuditEvent): boolean =>
+  request.auditID.length === UUID_LENGTH &&
+  impersonated === undefined &&
+  request.sourceIPs.length < 2 &&
   !objectRef?.uid &&
   !objectRef?.resourceVersion &&
   (responseStatus === undefined || isCodeAlone(responseStatus)) &&
@@ -163,11 +237,9 @@ const isUsual = ({ auditID, impersonatedUser, sourceIPs, objectRef, responseStat
 
 const codeOf = ({ responseStatus }: AuditEvent): number => responseStatus?.code ?? 0
 
-/** A hash of lengths and a few characters: it has to be cheap, and most events of a server differ in them. */
-function hashOf(event: AuditEvent): number {
-  const { stage, verb, user, userAgent, objectRef } = event
-  let hash = stage.length * 31 + codeOf(event)
-  hash = Math.imul(hash, 31) + ends(verb)
+/** A hash of lengths and a few characters: it has to be cheap, and most forms of a server differ in them. */
+function hashOf({ verb, user, userAgent }: AuditedRequest, objectRef: ObjectReference | undefined): number {
+  let hash = ends(verb)
   hash = Math.imul(hash, 31) + (user === undefined ? 0 : ends(user.name))
   hash = Math.imul(hash, 31) + ends(userAgent)
   if (objectRef) hash = Math.imul(Math.imul(hash, 31) + ends(objectRef.resource ?? ''), 31) + ends(objectRef.namespace ?? '')
@@ -178,44 +250,17 @@ function hashOf(event: AuditEvent): number {
 const ends = (text: string): number =>
   text === '' ? 0 : text.length + Math.imul(text.charCodeAt(0), 7) + Math.imul(text.charCodeAt(text.length - 1), 131)
 
-function isFor(template: Template, event: AuditEvent): boolean {
-  return (
-    template.stage === event.stage &&
-    template.code === codeOf(event) &&
-    template.user === event.user &&
-    template.annotations === event.annotations &&
-    template.level === event.level &&
-    template.verb === event.verb &&
-    template.sourceIP === event.sourceIPs[0] &&
-    template.userAgent === event.userAgent &&
-    areAlike(template, event.objectRef)
-  )
-}
-
-/** Whether references differ at most in the name. */
-function areAlike({ objectRef: known, hasName }: Template, other: ObjectReference | undefined): boolean {
-  if (!known || !other) return known === other
-  return (
-    known.resource === other.resource &&
-    known.namespace === other.namespace &&
-    known.apiGroup === other.apiGroup &&
-    known.apiVersion === other.apiVersion &&
-    known.subresource === other.subresource &&
-    hasName === Boolean(other.name)
-  )
-}
-
 /** Stands for a text that is replaced. */
 const MARK = '\ue000'
 const TIMES = ['"requestReceivedTimestamp":"', '"stageTimestamp":"'] as const
 
 function templateOf(event: AuditEvent): Template | undefined {
-  const { level, stage, verb, user, sourceIPs, userAgent, objectRef, annotations } = event
+  const { request, stage, objectRef, annotations } = event
   const hasName = Boolean(objectRef?.name)
+  const { level, verb, user, sourceIPs, userAgent, receivedAt } = request
   const json = eventJson({
     ...event,
-    auditID: MARK,
-    requestURI: MARK,
+    request: { level, verb, user, sourceIPs, userAgent, receivedAt, auditID: MARK, requestURI: MARK },
     ...(hasName && { objectRef: { ...objectRef, name: MARK } }),
   })
   const parts = `${json}\n`.split(MARK)
@@ -224,15 +269,22 @@ function templateOf(event: AuditEvent): Template | undefined {
   const [beforeId, beforeAddress, third, fourth] = parts as [string, string, string, string | undefined]
   const [beforeName, last] = fourth === undefined ? ['', third] : [third, fourth]
   // Quotes within texts are escaped, so that the first such text is the name of the field.
-  const [receivedAt, reachedAt] = TIMES.map(name => last.indexOf(name) + name.length) as [number, number]
+  const [received, reached] = TIMES.map(name => last.indexOf(name) + name.length) as [number, number]
   const afterTime = (at: number) => last.indexOf('"', at)
   return {
-    ...{ level, stage, verb, user, sourceIP: sourceIPs[0], userAgent, objectRef, hasName, code: codeOf(event), annotations },
-    ...{ beforeId, beforeAddress, beforeName },
-    beforeReceived: last.slice(0, receivedAt),
-    beforeReached: last.slice(afterTime(receivedAt), reachedAt),
-    rest: last.slice(afterTime(reachedAt)),
+    stage,
+    code: codeOf(event),
+    annotations,
+    beforeId: narrow(beforeId),
+    beforeAddress: narrow(beforeAddress),
+    beforeName: narrow(beforeName),
+    beforeReceived: narrow(last.slice(0, received)),
+    beforeReached: narrow(last.slice(afterTime(received), reached)),
+    rest: narrow(last.slice(afterTime(reached))),
   }
 }
 
 const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
+
+/** The same text with one byte for a character: a part of a text with the mark in it has two, and so would all lines that begin with it. */
+const narrow = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')

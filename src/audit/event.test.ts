@@ -2,12 +2,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { instantOf } from '../lib/time.ts'
 import { Annotations } from './annotations.ts'
 import { type AuditEvent, eventJson } from './event.ts'
 
 const USERS = ['alice', 'bob'].map(name => ({ name, groups: ['system:authenticated'] }))
-const RECEIVED = instantOf(1_700_000_000_000)
+const RECEIVED = 1_700_000_000_000
 
 const request = fc.record({
   requestURI: fc.constantFrom('/api/v1/namespaces/a/pods', '/api/v1/namespaces/a/pods/b', '/apis/<x>&y'),
@@ -38,18 +37,16 @@ test('an event has the fields of its request that have a value', () => {
 
 type SampleRequest = typeof request extends fc.Arbitrary<infer T> ? T : never
 
-function eventOf(asked: SampleRequest): AuditEvent {
+function eventOf({ impersonatedUser, objectRef, ...asked }: SampleRequest): AuditEvent {
   return {
-    ...asked,
-    level: 'Metadata',
-    auditID: 'id',
+    request: { ...asked, level: 'Metadata', auditID: 'id', receivedAt: RECEIVED },
     stage: 'ResponseComplete',
-    impersonationConstraint: undefined,
+    reachedAt: RECEIVED,
+    impersonated: impersonatedUser && { user: impersonatedUser, constraint: undefined },
+    objectRef,
     responseStatus: { code: 200 },
     requestObject: undefined,
     responseObject: undefined,
-    requestReceivedTimestamp: RECEIVED,
-    stageTimestamp: RECEIVED,
     annotations: Annotations.NONE,
   }
 }

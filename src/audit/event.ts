@@ -1,7 +1,7 @@
 /** Audit events: the record of a request at one of its stages, as kube-apiserver writes it. */
 import { goQuote } from '../lib/go-text.ts'
 import type { JsonObject } from '../lib/json-value.ts'
-import { formatMicroTime, type Instant } from '../lib/time.ts'
+import { microTimestampOf } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
 import type { Annotations } from './annotations.ts'
 import { escaped, escapedJson, quoted } from './escaped-json.ts'
@@ -28,26 +28,34 @@ export type ResponseStatus = {
   readonly code: number
 }
 
-export type AuditEvent = {
+/** The facts about a request that all of its events share. */
+export type AuditedRequest = {
   readonly level: Level
   /** Letters, digits and `_.:-`. */
   readonly auditID: string
-  readonly stage: Stage
   readonly requestURI: string
   readonly verb: string
   readonly user: User | undefined
-  readonly impersonatedUser: User | undefined
-  /** The verb by which a constrained impersonation was allowed. */
-  readonly impersonationConstraint: string | undefined
   readonly sourceIPs: readonly string[]
   readonly userAgent: string
+  /** When it was received, in milliseconds since the epoch. */
+  readonly receivedAt: number
+}
+
+/** The user as whom a request goes on, and the verb by which that was allowed if it was constrained. */
+export type Impersonated = { readonly user: User; readonly constraint: string | undefined }
+
+export type AuditEvent = {
+  readonly request: AuditedRequest
+  readonly stage: Stage
+  /** When the request reached the stage, in milliseconds since the epoch. */
+  readonly reachedAt: number
+  readonly impersonated: Impersonated | undefined
   readonly objectRef: ObjectReference | undefined
   readonly responseStatus: ResponseStatus | undefined
   /** Bodies, as JSON texts. */
   readonly requestObject: string | undefined
   readonly responseObject: string | undefined
-  readonly requestReceivedTimestamp: Instant
-  readonly stageTimestamp: Instant
   readonly annotations: Annotations
 }
 
@@ -64,19 +72,20 @@ export function eventListJson(events: readonly AuditEvent[]): string {
 
 /** The fields in the order of Go's type. */
 function eventFields(event: AuditEvent): string {
-  const { impersonatedUser, impersonationConstraint, sourceIPs, userAgent, objectRef, responseStatus } = event
-  let text = `"level":"${event.level}","auditID":"${event.auditID}","stage":"${event.stage}"`
-  text += `,"requestURI":${quoted(event.requestURI)},"verb":${quoted(event.verb)},"user":${userJson(event.user)}`
-  if (impersonatedUser) text += `,"impersonatedUser":${userJson(impersonatedUser)}`
-  if (impersonationConstraint) text += `,"authenticationMetadata":{"impersonationConstraint":${quoted(impersonationConstraint)}}`
+  const { request, impersonated, objectRef, responseStatus } = event
+  const { sourceIPs, userAgent } = request
+  let text = `"level":"${request.level}","auditID":"${request.auditID}","stage":"${event.stage}"`
+  text += `,"requestURI":${quoted(request.requestURI)},"verb":${quoted(request.verb)},"user":${userJson(request.user)}`
+  if (impersonated) text += `,"impersonatedUser":${userJson(impersonated.user)}`
+  if (impersonated?.constraint) text += `,"authenticationMetadata":{"impersonationConstraint":${quoted(impersonated.constraint)}}`
   if (sourceIPs.length > 0) text += `,"sourceIPs":[${sourceIPs.map(quoted).join(',')}]`
   if (userAgent !== '') text += `,"userAgent":${quoted(userAgent)}`
   if (objectRef) text += `,"objectRef":${referenceJson(objectRef)}`
   if (responseStatus) text += `,"responseStatus":${statusJson(responseStatus)}`
   if (event.requestObject !== undefined) text += `,"requestObject":${escaped(event.requestObject)}`
   if (event.responseObject !== undefined) text += `,"responseObject":${escaped(event.responseObject)}`
-  text += `,"requestReceivedTimestamp":"${formatMicroTime(event.requestReceivedTimestamp)}"`
-  return `${text},"stageTimestamp":"${formatMicroTime(event.stageTimestamp)}"${event.annotations.json}`
+  text += `,"requestReceivedTimestamp":"${microTimestampOf(request.receivedAt)}"`
+  return `${text},"stageTimestamp":"${microTimestampOf(event.reachedAt)}"${event.annotations.json}`
 }
 
 /** Authenticators return the same object for the same user. */
@@ -124,23 +133,23 @@ function statusJson(outcome: ResponseStatus): string {
 export const isCodeAlone = ({ status, message, reason, details }: ResponseStatus): boolean => !status && !message && !reason && !details
 
 /** One event as a line of text, the format `legacy`. */
-export function eventLine(event: AuditEvent): string {
-  const { user, impersonatedUser, objectRef, responseStatus } = event
+export function eventLine({ request, stage, impersonated, objectRef, responseStatus }: AuditEvent): string {
+  const { user } = request
   const listed = (groups: readonly string[]) => groups.map(goQuote).join(',')
   const fields = [
-    ['id', event.auditID],
-    ['stage', event.stage],
-    ['ip', event.sourceIPs[0] ?? '<unknown>'],
-    ['method', event.verb],
+    ['id', request.auditID],
+    ['stage', stage],
+    ['ip', request.sourceIPs[0] ?? '<unknown>'],
+    ['method', request.verb],
     ['user', user?.name || '<none>'],
     ['groups', user?.name && user.groups.length > 0 ? listed(user.groups) : '<none>'],
-    ['as', impersonatedUser?.name ?? '<self>'],
-    ['asgroups', impersonatedUser ? listed(impersonatedUser.groups) : '<lookup>'],
-    ['user-agent', event.userAgent],
+    ['as', impersonated?.user.name ?? '<self>'],
+    ['asgroups', impersonated ? listed(impersonated.user.groups) : '<lookup>'],
+    ['user-agent', request.userAgent],
     ['namespace', objectRef?.namespace || '<none>'],
-    ['uri', event.requestURI],
+    ['uri', request.requestURI],
     ['response', responseStatus === undefined ? '<deferred>' : String(responseStatus.code)],
   ] as const
-  const time = formatMicroTime(event.requestReceivedTimestamp).replace(/\.?0+Z$/, 'Z')
+  const time = microTimestampOf(request.receivedAt).replace(/\.?0+Z$/, 'Z')
   return `${time} AUDIT: ${fields.map(([name, value]) => `${name}=${goQuote(value)}`).join(' ')}`
 }

@@ -29,13 +29,16 @@ export type LogSinkOptions = {
   readonly isGrouped: boolean
 }
 
-/** Bytes that wait at most. */
+/** Characters of bodies, and events, that wait at most. */
 const MAX_WAITING = 1 << 20
+const MAX_WAITING_EVENTS = 1000
 
 export class LogSink implements AuditSink {
   readonly #writer: LineWriter
   readonly #options: LogSinkOptions
+  /** Events that wait: their lines are made one after the other when they are written, which is cheaper than between requests. */
   #events: AuditEvent[] = []
+  #waiting = 0
   readonly #lines = new EventLines()
   #flushing: NodeJS.Immediate | undefined
   /** Resolves with the write at the end of this iteration. */
@@ -52,10 +55,10 @@ export class LogSink implements AuditSink {
   write(events: readonly AuditEvent[]): MaybePromise<boolean> {
     for (const event of events) {
       this.#events.push(event)
-      if (this.#options.format === 'legacy') this.#lines.add(eventLine(event))
-      else this.#lines.addJson(event)
+      this.#waiting += (event.requestObject?.length ?? 0) + (event.responseObject?.length ?? 0)
     }
-    if (!this.#options.isGrouped || this.#lines.byteLength > MAX_WAITING) return this.#write()
+    const isFull = this.#waiting > MAX_WAITING || this.#events.length > MAX_WAITING_EVENTS
+    if (!this.#options.isGrouped || isFull) return this.#write()
     this.#flushing ??= setImmediate(() => this.#write())
     return true
   }
@@ -88,6 +91,7 @@ export class LogSink implements AuditSink {
     const settle = this.#settle
     this.#flushing = this.#settled = this.#settle = undefined
     this.#events = []
+    this.#waiting = 0
     const done = (isKept: boolean): boolean => {
       settle?.()
       return isKept
@@ -97,7 +101,7 @@ export class LogSink implements AuditSink {
       return done(false)
     }
     try {
-      const written = events.length > 0 ? this.#appendLines() : undefined
+      const written = events.length > 0 ? this.#appendLines(events) : undefined
       if (!written) return done(true)
       const finished = written.then(() => done(true), failed)
       const writing = finished.then(() => {
@@ -110,8 +114,13 @@ export class LogSink implements AuditSink {
     }
   }
 
-  #appendLines(): void | Promise<void> {
+  #appendLines(events: readonly AuditEvent[]): void | Promise<void> {
+    const { format } = this.#options
     try {
+      for (const event of events) {
+        if (format === 'legacy') this.#lines.add(eventLine(event))
+        else this.#lines.addJson(event)
+      }
       return this.#writer.append(this.#lines.bytes)
     } finally {
       this.#lines.clear()

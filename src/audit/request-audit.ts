@@ -1,23 +1,16 @@
 /** The audit of one request: everything known about it so far, written to the sink at each stage. */
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
-import { type Instant, instantOf } from '../lib/time.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import { Annotations } from './annotations.ts'
-import type { AuditEvent, ObjectReference, ResponseStatus } from './event.ts'
+import type { AuditEvent, AuditedRequest, Impersonated, ObjectReference, ResponseStatus } from './event.ts'
 import { LEVELS, type Level, type RequestRule, type Stage } from './policy.ts'
 import type { AuditSink } from './sink.ts'
 
 /** The facts about a request that its first line, its headers and its sender give. */
-export type RequestFacts = {
-  readonly auditID: string
-  readonly requestURI: string
-  readonly user: User | undefined
-  readonly sourceIPs: readonly string[]
-  readonly userAgent: string
-  /** When it was received, in milliseconds since the epoch, and the milliseconds that have passed since. */
-  readonly receivedAt: number
+export type RequestFacts = Omit<AuditedRequest, 'level' | 'verb'> & {
+  /** The milliseconds that have passed since it was received. */
   readonly elapsed: { readonly total: number }
 }
 
@@ -29,15 +22,21 @@ export type Referred = {
   readonly metadata?: { readonly namespace?: string; readonly name?: string; readonly uid?: string; readonly resourceVersion?: string }
 }
 
-export class RequestAudit {
-  readonly #facts: RequestFacts
-  readonly #verb: string
+export class RequestAudit implements AuditedRequest {
+  readonly level: Level
+  readonly auditID: string
+  readonly requestURI: string
+  readonly verb: string
+  readonly user: User | undefined
+  readonly sourceIPs: readonly string[]
+  readonly userAgent: string
+  readonly receivedAt: number
+  readonly #elapsed: RequestFacts['elapsed']
   readonly #rule: RequestRule
   readonly #sink: AuditSink
-  readonly #received: Instant
   #annotations = Annotations.NONE
   #objectRef: ObjectReference | undefined
-  #impersonated: { readonly user: User; readonly constraint: string | undefined } | undefined
+  #impersonated: Impersonated | undefined
   #status: ResponseStatus | undefined
   #requestObject: string | undefined
   #responseObject: string | undefined
@@ -49,11 +48,17 @@ export class RequestAudit {
     { verb, resource }: Attributes,
     { rule, sink }: { readonly rule: RequestRule; readonly sink: AuditSink },
   ) {
-    this.#facts = facts
-    this.#verb = verb
+    this.level = rule.level
+    this.auditID = facts.auditID
+    this.requestURI = facts.requestURI
+    this.verb = verb
+    this.user = facts.user
+    this.sourceIPs = facts.sourceIPs
+    this.userAgent = facts.userAgent
+    this.receivedAt = facts.receivedAt
+    this.#elapsed = facts.elapsed
     this.#rule = rule
     this.#sink = sink
-    this.#received = instantOf(facts.receivedAt)
     this.#objectRef = resource && {
       resource: resource.plural,
       namespace: resource.namespace,
@@ -66,7 +71,7 @@ export class RequestAudit {
 
   /** Whether the request is recorded at a level that includes another. */
   includes(level: Level): boolean {
-    return level === 'Metadata' || LEVELS.indexOf(this.#rule.level) >= LEVELS.indexOf(level)
+    return level === 'Metadata' || LEVELS.indexOf(this.level) >= LEVELS.indexOf(level)
   }
 
   /** Adds an annotation; the first value of a key stays. */
@@ -141,24 +146,15 @@ export class RequestAudit {
   }
 
   #event(stage: Stage): AuditEvent {
-    const { auditID, requestURI, user, sourceIPs, userAgent, receivedAt, elapsed } = this.#facts
     return {
-      level: this.#rule.level,
-      auditID,
+      request: this,
       stage,
-      requestURI,
-      verb: this.#verb,
-      user,
-      impersonatedUser: this.#impersonated?.user,
-      impersonationConstraint: this.#impersonated?.constraint,
-      sourceIPs,
-      userAgent,
+      reachedAt: stage === 'RequestReceived' ? this.receivedAt : this.receivedAt + this.#elapsed.total,
+      impersonated: this.#impersonated,
       objectRef: this.#objectRef,
       responseStatus: this.#status,
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
-      requestReceivedTimestamp: this.#received,
-      stageTimestamp: stage === 'RequestReceived' ? this.#received : instantOf(receivedAt + elapsed.total),
       annotations: this.#annotations,
     }
   }

@@ -7,29 +7,33 @@ import { gunzipSync } from 'node:zlib'
 import { ManualClock } from '../../test/kits/storage/manual-clock.ts'
 import { Annotations } from './annotations.ts'
 import { BatchingSink } from './batching-sink.ts'
-import { type AuditEvent, eventJson, eventLine } from './event.ts'
+import { type AuditEvent, type AuditedRequest, eventJson, eventLine } from './event.ts'
 import { LogFile, type OtherWriters } from './log-file.ts'
 import { LogSink } from './log-sink.ts'
 import { type AuditSink, everySink, lenient } from './sink.ts'
 import { TruncatingSink } from './truncating-sink.ts'
 
-const event = (auditID: string, more: Partial<AuditEvent> = {}): AuditEvent => ({
-  level: 'Metadata',
-  auditID,
+type Sample = Omit<Partial<AuditEvent>, 'request'> & { readonly request?: Partial<AuditedRequest> }
+
+const event = (auditID: string, { request, ...more }: Sample = {}): AuditEvent => ({
+  request: {
+    level: 'Metadata',
+    auditID,
+    requestURI: '/api?a=1&b=<2>',
+    verb: 'get',
+    user: { name: 'jane', groups: ['dev'] },
+    sourceIPs: ['10.0.0.1'],
+    userAgent: 'test',
+    receivedAt: 0.001,
+    ...request,
+  },
   stage: 'ResponseComplete',
-  requestURI: '/api?a=1&b=<2>',
-  verb: 'get',
-  user: { name: 'jane', groups: ['dev'] },
-  impersonatedUser: undefined,
-  impersonationConstraint: undefined,
-  sourceIPs: ['10.0.0.1'],
-  userAgent: 'test',
+  reachedAt: 1000,
+  impersonated: undefined,
   objectRef: undefined,
   responseStatus: { code: 200 },
   requestObject: undefined,
   responseObject: undefined,
-  requestReceivedTimestamp: { seconds: 0, nanos: 1_000 },
-  stageTimestamp: { seconds: 1, nanos: 0 },
   annotations: Annotations.NONE,
   ...more,
 })
@@ -41,7 +45,7 @@ function collecting({ isSlow = false } = {}) {
   let isClosed = false
   const sink: AuditSink = {
     write(events) {
-      batches.push(events.map(({ auditID }) => auditID))
+      batches.push(events.map(({ request }) => request.auditID))
       return isSlow ? new Promise(resolve => waiting.push(() => resolve(true))) : true
     },
     async close() {
@@ -92,7 +96,7 @@ test('events for which there is no room are lost and counted, and requests go on
   const batched = new BatchingSink(sink, {
     batching,
     clock: new ManualClock(),
-    lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ auditID }) => auditID)}`),
+    lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ request }) => request.auditID)}`),
   })
   for (const id of ['a', 'b', 'c', 'd']) assert.equal(batched.write([event(id)]), true)
   assert.deepEqual(lost, ['buffered: audit buffer queue blocked: d'])
@@ -129,11 +133,15 @@ test('large events lose their bodies, larger ones are lost, and batches are spli
   })
   const body = JSON.stringify('x'.repeat(1000))
   assert.equal(
-    await truncating.write([event('a', { level: 'Request', requestObject: body }), event('b', { userAgent: 'y'.repeat(900) }), event('c')]),
+    await truncating.write([
+      event('a', { request: { level: 'Request' }, requestObject: body }),
+      event('b', { request: { userAgent: 'y'.repeat(900) } }),
+      event('c'),
+    ]),
     true,
   )
   assert.deepEqual(
-    kept.map(batch => batch.map(({ auditID }) => auditID)),
+    kept.map(batch => batch.map(({ request }) => request.auditID)),
     [['a'], ['c']],
   )
   assert.equal(kept[0]![0]!.requestObject, undefined)
@@ -176,7 +184,11 @@ function onFullDisk({ isGrouped }: { readonly isGrouped: boolean }): { readonly 
   }
   const sink = new LogSink(
     { append, async close() {} },
-    { format: 'json', isGrouped, lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ auditID }) => auditID)}`) },
+    {
+      format: 'json',
+      isGrouped,
+      lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ request }) => request.auditID)}`),
+    },
   )
   return { sink, lost }
 }

@@ -33,7 +33,7 @@ export class TruncatingSink implements AuditSink {
     for (const whole of events) {
       let event = whole
       let size = sizeOf(event)
-      if (size > maxEventBytes && (event.level === 'Request' || event.level === 'RequestResponse')) {
+      if (size > maxEventBytes && (event.request.level === 'Request' || event.request.level === 'RequestResponse')) {
         event = withoutBodies(event)
         size = sizeOf(event)
       }
