@@ -5,6 +5,7 @@ import { mkdirSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { duration, Progress } from './progress.mjs'
 import { bundleOf } from './test-bundle.mjs'
 
 const FOLDER = 'dist/simulation'
@@ -25,7 +26,18 @@ async function runSimulator() {
   const { args, jobs } = jobsOf(given)
   const begin = performance.now()
   const parts = Array.from({ length: jobs }, (_, i) => (jobs === 1 ? [] : ['--part', `${i + 1}/${jobs}`]))
-  const ended = await Promise.all(parts.map(part => run(file, [...args, ...part], { output: 'inherit', flags })))
+  const progress = new Progress(process.stderr)
+  const passed = { seeds: 0, failed: 0, virtualMs: 0 }
+  const onSeed = ({ of, isFailed, virtualMs }) => {
+    passed.seeds++
+    passed.failed += Number(isFailed)
+    passed.virtualMs += virtualMs
+    const seeds = of === null ? `${passed.seeds} seeds` : `${passed.seeds} of ${of} seeds`
+    const virtual = `${duration(passed.virtualMs)} of virtual time`
+    progress.show(`${duration(performance.now() - begin)}  ${seeds}, ${passed.failed} failed, ${virtual}`)
+  }
+  const ended = await Promise.all(parts.map(part => run(file, [...args, ...part], { flags, progress, onSeed })))
+  progress.end()
   const all = ended.map(({ sent }) => sent ?? [])
   // The fixed seeds, and then the new ones.
   for (const i of [0, 1]) {
@@ -64,12 +76,20 @@ async function runMutants() {
   const most = Number(values.seeds ?? MAX_SEEDS)
   const waiting = (await mutants()).filter(({ name }) => name.includes(values.mutant ?? ''))
   const found = []
+  const all = waiting.length
+  const begin = performance.now()
+  const progress = new Progress(process.stderr)
   const unchanged = await bundleOf({ entry: './test/simulation/main.ts', outfile: `${FOLDER}/simulate.cjs` })
   const work = async number => {
-    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) found.push(await tryMutant(mutant, { number, most, unchanged }))
+    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
+      found.push(await tryMutant(mutant, { number, most, unchanged }, progress))
+      const missed = found.filter(each => !each).length
+      progress.show(`${duration(performance.now() - begin)}  ${found.length} of ${all} mutants tried, ${missed} not found`)
+    }
   }
   const jobs = Number(values.jobs ?? Math.min(availableParallelism(), MAX_JOBS))
   await Promise.all(Array.from({ length: jobs }, (_, i) => work(i)))
+  progress.end()
   // The rows of the table in docs/simulation.md.
   for (const mutant of found) if (mutant) console.log(`| ${mutant.name} | ${mutant.seeds} |`)
   console.log(`${found.filter(Boolean).length} of ${found.length} mutants found`)
@@ -77,20 +97,21 @@ async function runMutants() {
 }
 
 /** The mutant with the number of seeds until it was found, or undefined. A seed that fails without the mutant as well does not count. */
-async function tryMutant(mutant, { number, most, unchanged }) {
+async function tryMutant(mutant, { number, most, unchanged }, progress) {
+  const say = text => progress.beside(() => console.log(text))
   const outfile = `${FOLDER}/mutant-${number}.cjs`
   const file = await bundleOf({ entry: './test/simulation/main.ts', outfile, plugins: [changed(mutant)] })
   for (let from = 1; from <= most; ) {
     const failed = await firstFailed(file, mutant, { from, count: most - from + 1 })
     if (!failed) break
     if (!(await firstFailed(unchanged, mutant, { from: failed.seed, count: 1 }))) {
-      console.log(`✓ ${mutant.name}: found with seed ${failed.seed}\n    ${failed.problem.slice(0, 200)}`)
+      say(`✓ ${mutant.name}: found with seed ${failed.seed}\n    ${failed.problem.slice(0, 200)}`)
       return { ...mutant, seeds: failed.seed }
     }
-    console.log(`  seed ${failed.seed} fails without the mutant "${mutant.name}" as well: ${failed.problem.slice(0, 200)}`)
+    say(`  seed ${failed.seed} fails without the mutant "${mutant.name}" as well: ${failed.problem.slice(0, 200)}`)
     from = failed.seed + 1
   }
-  console.log(`✗ ${mutant.name}: not found in ${most} seeds`)
+  say(`✗ ${mutant.name}: not found in ${most} seeds`)
   return undefined
 }
 
@@ -98,7 +119,7 @@ async function tryMutant(mutant, { number, most, unchanged }) {
 async function firstFailed(file, { name, processes, processServers, ms = MUTANT_MS, chores = [] }, { from, count }) {
   const servers = ['--ms', String(ms), ...chores.flatMap(chore => ['--chore', chore]), ...(processServers ? ['--process-servers'] : [])]
   const args = ['--until-failed', '--from', String(from), '--seeds', String(count), ...(processes ? ['--processes'] : servers)]
-  const { status, stdout, stderr } = await run(file, args, { output: 'pipe' })
+  const { status, stdout, stderr } = await run(file, args)
   if (status !== 0 && status !== 1) throw new Error(`${name}: ${stderr}`)
   const [seed, problem] = stdout.trim().split('\n')
   return status === 1 && problem !== undefined ? { seed: Number(seed), problem } : undefined
@@ -126,14 +147,24 @@ function changed({ name, file, find, replace }) {
   }
 }
 
-/** Runs a bundle to its end: its status, its output where that is read, and what it has sent. */
-function run(file, args, { output, flags = [] }) {
+/**
+ * Runs a bundle to its end: its status, the totals that it has sent, and its output, which is shown at once where there is progress.
+ * `onSeed` is called for every seed.
+ */
+function run(file, args, { flags = [], progress, onSeed = () => {} } = {}) {
   return new Promise(done => {
-    const child = spawn(process.execPath, ['--enable-source-maps', ...flags, file, ...args], { stdio: ['ignore', output, output, 'ipc'] })
-    let [stdout, stderr, sent] = ['', '', undefined]
-    child.stdout?.on('data', data => (stdout += data))
-    child.stderr?.on('data', data => (stderr += data))
-    child.on('message', message => (sent = message))
-    child.on('close', status => done({ status, stdout, stderr, sent }))
+    const child = spawn(process.execPath, ['--enable-source-maps', ...flags, file, ...args], { stdio: ['ignore', 'pipe', 'pipe', 'ipc'] })
+    const output = { stdout: '', stderr: '' }
+    let sent
+    for (const name of ['stdout', 'stderr'])
+      child[name].setEncoding('utf8').on('data', text => {
+        if (progress) progress.beside(() => process[name].write(text))
+        else output[name] += text
+      })
+    child.on('message', message => {
+      if (message.seed === undefined) sent = message
+      else onSeed(message)
+    })
+    child.on('close', status => done({ status, sent, ...output }))
   })
 }

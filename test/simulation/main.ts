@@ -170,6 +170,7 @@ async function runProcesses(seeds: readonly number[], { ms, isTraced, showsHashe
   const totals = { seeds: 0, failed: 0, calls: 0, primaries: 0, virtualMs: 0 }
   for (const seed of seeds) {
     const { problems, digest, calls, primaries, virtualMs, trace } = await simulateProcesses(seed, { ms, isTraced })
+    passed({ seed, of: seeds.length, isFailed: problems.length > 0, virtualMs })
     if (isTraced) for (const line of trace) console.log(line)
     if (showsHashes) console.log(`seed ${seed}: hash ${digest}`)
     totals.seeds++
@@ -222,6 +223,7 @@ async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, shows
   const totals = { from, seeds: 0, failed: 0, requests: 0, virtualMs: 0, cpuSeconds: 0 }
   for (let at = first; at < count && totals.failed < MAX_FAILED && !isOver(); at += step) {
     const outcome = await simulateRun(planOf(from + at, ms, wanted))
+    passed({ seed: from + at, of: count, isFailed: outcome.problems.length > 0, virtualMs: outcome.virtualMs })
     totals.seeds++
     totals.requests += outcome.requests
     totals.virtualMs += outcome.virtualMs
@@ -260,6 +262,11 @@ async function measureSpeed({ ms }: Options): Promise<Totals> {
     if (problems.length > 0) totals.failed++
   }
   return { ...totals, cpuSeconds: processorSeconds() - cpu }
+}
+
+/** Tells `scripts/simulate.mjs` about a seed; `of` how many there are in all, which JSON has as null if nobody knows. */
+function passed(seed: { readonly seed: number; readonly of: number; readonly isFailed: boolean; readonly virtualMs: number }): void {
+  process.send?.(seed)
 }
 
 const processorSeconds = (): number => (process.cpuUsage().user + process.cpuUsage().system) / 1e6
