@@ -13,14 +13,17 @@ export type { Validity } from './write-certificate.ts'
 /** A new, self-signed certificate authority. */
 export function issueAuthority(commonName: string, validity: Validity): KeyPair {
   const { publicKeyInfo, privateKey } = newKeys()
+  const keyId = keyIdOf(publicKeyInfo)
   const extensions = [
     extension(EXTENSION.basicConstraints, der.sequence(der.boolean(true)), { critical: true }),
     extension(EXTENSION.keyUsage, keyUsage('digitalSignature', 'keyEncipherment', 'certSign'), { critical: true }),
-    extension(EXTENSION.subjectKeyId, der.octets(keyIdOf(publicKeyInfo))),
+    extension(EXTENSION.subjectKeyId, der.octets(keyId)),
   ]
   const subject = name({ commonName })
   const cert = writeCertificate({ subject, issuer: subject, publicKeyInfo, validity, extensions }, privateKey)
-  return { cert, key: pemOf(privateKey) }
+  const pair = { cert, key: pemOf(privateKey) }
+  issuers.set(pair, { name: subject, key: privateKey, keyId })
+  return pair
 }
 
 /** A certificate for a server known by names and addresses. */
@@ -53,7 +56,7 @@ function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, pur
 
 type Issuer = { readonly name: Buffer; readonly key: KeyObject; readonly keyId: Buffer }
 
-/** Authorities that were read before: a server issues several certificates at its start, and to read a key takes longer than to make one. */
+/** Authorities that were made or read here: a server issues several certificates at its start, and to read a key takes longer than to make one. */
 const issuers = new WeakMap<KeyPair, Issuer>()
 
 function issuerOf(authority: KeyPair): Issuer {
