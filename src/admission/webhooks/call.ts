@@ -71,7 +71,7 @@ export async function callWebhook(
     if (answer.body === '')
       return failed(`failed to call webhook: 0-length response with status code: ${answer.status} and content type: ${answer.contentType}`)
     const { groupDomain } = attributes.ctx
-    const response = readReview(answer.body, { uid, version, isMutating, groupDomain })
+    const response = await readReview(answer.body, { uid, version, isMutating, groupDomain })
     return response.allowed ? { outcome: 'allowed', response } : { outcome: 'rejected', error: rejection(name, response.status), response }
   } catch (error) {
     if (error instanceof InvalidReview)

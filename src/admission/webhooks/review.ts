@@ -1,6 +1,5 @@
 /** The AdmissionReview that is sent to a webhook, and the meaning of its response. */
 import { JsonError, parseJson } from '../../codec/json.ts'
-import { parseYaml, YamlError } from '../../codec/yaml.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import { isObject, type Json, type JsonObject, jsonTypeName } from '../../lib/json-value.ts'
 import { type StatusDetails, StatusError } from '../../schema/status-error.ts'
@@ -55,18 +54,18 @@ export class InvalidReview extends Error {
 export type Expected = { readonly uid: string; readonly version: ReviewVersion; readonly isMutating: boolean; readonly groupDomain: string }
 
 /** Reads the answer to a review. Throws InvalidReview. */
-export function readReview(text: string, expected: Expected): ReviewResponse {
+export async function readReview(text: string, expected: Expected): Promise<ReviewResponse> {
   try {
-    return reviewOf(text, expected)
+    return await reviewOf(text, expected)
   } catch (error) {
     if (error instanceof AnswerError) throw new InvalidReview('reading', error.message)
     throw error
   }
 }
 
-function reviewOf(text: string, { uid, version, isMutating, groupDomain }: Expected): ReviewResponse {
+async function reviewOf(text: string, { uid, version, isMutating, groupDomain }: Expected): Promise<ReviewResponse> {
   const apiVersion = `admission.${groupDomain}/${version}`
-  const review = readKind(text, { apiVersion, groupDomain })
+  const review = await readKind(text, { apiVersion, groupDomain })
   const wrong = (why: string) => new InvalidReview('checking', why)
   if (!review.has('response')) throw wrong('webhook response was absent')
   const response = review.struct('response', 'AdmissionResponse')
@@ -121,8 +120,8 @@ const textsIn = <T extends string>(fields: AnswerFields, names: readonly T[]): {
 const KIND = 'AdmissionReview'
 
 /** The review, if it is one of a version that is known; what it leaves out of kind and version is not looked at here. */
-function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: string; groupDomain: string }): AnswerFields {
-  const value = jsonOrYaml(text)
+async function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: string; groupDomain: string }): Promise<AnswerFields> {
+  const value = await jsonOrYaml(text)
   if (value !== null && !isObject(value))
     throw new AnswerError(
       `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonTypeName(value)} into Go value of type ${TYPE_META}`,
@@ -138,18 +137,20 @@ function readKind(text: string, { apiVersion, groupDomain }: { apiVersion: strin
 const MAX_YAML_LENGTH = 64 << 10
 
 /** A text that does not begin like a JSON object is taken for YAML, as which most answers of that sort are only text. */
-function jsonOrYaml(text: string): Json {
+async function jsonOrYaml(text: string): Promise<Json> {
   try {
     return parseJson(text, { numbers: 'written' }).value
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
-    if (!/^\s*\{/.test(text)) return yamlOrText(text)
+    if (!/^\s*\{/.test(text)) return await yamlOrText(text)
     throw new AnswerError(`couldn't get version/kind; json parse error: ${error.message}`)
   }
 }
 
-function yamlOrText(text: string): Json {
+/** Few servers get such an answer, and the others do not load the parser. */
+async function yamlOrText(text: string): Promise<Json> {
   if (text.length > MAX_YAML_LENGTH) return text
+  const { parseYaml, YamlError } = await import('../../codec/yaml.ts')
   try {
     return parseYaml(text).value
   } catch (error) {
