@@ -9,6 +9,7 @@ import { aggregate, goFieldValue, goQuote } from '../lib/go-text.ts'
 import type { Json } from '../lib/json-value.ts'
 import { parseUrl } from '../lib/url.ts'
 import { atomic, duration, int32, message, type Static, string } from '../schema/types.ts'
+import { parseGroupResource } from './group-resource.ts'
 
 const Keys = message('Keys', { keys: [1, atomic(message('Key', { name: [1, string], secret: [2, string] }))] })
 const Kms = message('KMSConfiguration', {
@@ -52,14 +53,6 @@ export type ProviderConfiguration =
   | { readonly type: 'kms'; readonly kms: KmsConfiguration }
   | { readonly type: 'identity' }
 export type ResourceConfiguration = { readonly resources: readonly string[]; readonly providers: readonly ProviderConfiguration[] }
-
-/** The name of a resource in the configuration, taken apart at the first dot: `*.apps` is every resource of the group apps. */
-export type GroupResource = { readonly group: string; readonly resource: string }
-
-export function parseGroupResource(text: string): GroupResource {
-  const dot = text.indexOf('.')
-  return dot < 0 ? { group: '', resource: text } : { group: text.slice(dot + 1), resource: text.slice(0, dot) }
-}
 
 export type ReadingOptions = {
   /** The file's name, for errors. */

@@ -1,53 +1,56 @@
-/** Makes the transformers of an encryption configuration, and the health checks of its KMS plugins. Import it lazily: it reads YAML. */
+/**
+ * Makes the transformers of an encryption configuration, and the health checks of its KMS plugins. The key of a data directory is one more
+ * configuration, and every start needs it: the YAML parser and the providers that it does not name are loaded when a configuration needs them.
+ */
 import { createHash } from 'node:crypto'
 import { goQuote } from '../lib/go-text.ts'
+import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { AesCbc, AesGcm } from './aes.ts'
-import {
-  type GroupResource,
-  type KmsConfiguration,
-  type NamedKey,
-  type ProviderConfiguration,
-  parseGroupResource,
-  type ReadingOptions,
-  readEncryptionConfiguration,
-} from './configuration.ts'
+import type { KmsConfiguration, NamedKey, ProviderConfiguration, ReadingOptions, ResourceConfiguration } from './configuration.ts'
+import { nameOf, parseGroupResource } from './group-resource.ts'
 import { identity } from './identity.ts'
 import type { KmsPlugin } from './kms/kms-plugin.ts'
-import { KmsProvider, type KmsProviderOptions } from './kms/kms-provider.ts'
-import { GrpcKmsService } from './kms/kms-service.ts'
-import { KmsV1Provider } from './kms/kms-v1-provider.ts'
-import { GrpcKmsV1Service } from './kms/kms-v1-service.ts'
+import type { KmsProviderOptions } from './kms/kms-provider.ts'
 import type { TransformationMetrics } from './metrics.ts'
-import { Secretbox } from './secretbox.ts'
 import { type Prefixed, PrefixTransformers, type Transformer } from './transformer.ts'
 
-export type LoadOptions = ReadingOptions &
-  Pick<KmsProviderOptions, 'onReadable' | 'now' | 'times'> & {
-    readonly metrics: TransformationMetrics
-    /** Whether a feature gate is on. */
-    readonly gate: (name: string) => boolean
-  }
+export type EncryptionOptions = Pick<KmsProviderOptions, 'onReadable' | 'now' | 'times'> & {
+  readonly metrics: TransformationMetrics
+  /** Whether a feature gate is on. */
+  readonly gate: (name: string) => boolean
+}
+export type LoadOptions = ReadingOptions & EncryptionOptions
 
 export type Encryption = {
   /** Transformers by resource: `secrets`, `deployments.apps`, `*.apps`, `*.` for the core group, `*.*`. */
   readonly transformers: ReadonlyMap<string, Transformer>
   readonly plugins: readonly KmsPlugin[]
-  /** A hash of the text of the configuration. */
-  readonly hash: string
   /** How long calls of plugins that are under way may take. */
   readonly graceMs: number
   close(): void
 }
 
-/** Throws an Error with kube-apiserver's message. Waits for the plugins as long as their timeouts say; a silent one is no failure. */
-export async function loadEncryption(text: string, options: LoadOptions): Promise<Encryption> {
-  const configured = prefixed('error while parsing file', () => readEncryptionConfiguration(text, options))
+/** The encryption of a file, with a hash of its text. */
+export type LoadedEncryption = Encryption & { readonly hash: string }
+
+/** Reads the text of a file and opens what it configures. Throws an Error with kube-apiserver's message. */
+export async function loadEncryption(text: string, options: LoadOptions): Promise<LoadedEncryption> {
+  const { readEncryptionConfiguration } = await import('./configuration.ts')
+  const configured = await prefixed('error while parsing file', () => readEncryptionConfiguration(text, options))
+  return { ...(await openConfigured(configured, options)), hash: hashOf(text) }
+}
+
+/**
+ * Opens the providers of a configuration. Throws an Error with kube-apiserver's message. Waits for the plugins as long as their timeouts say;
+ * a silent one is no failure.
+ */
+export async function openConfigured(configured: readonly ResourceConfiguration[], options: EncryptionOptions): Promise<Encryption> {
   const loading = new Loading(options)
   try {
-    const transformers = prefixed('error while building transformers', () => loading.transformers(configured))
+    const transformers = await prefixed('error while building transformers', () => loading.transformers(configured))
     const { plugins, timeoutMs } = loading
     await Promise.all(plugins.map(plugin => plugin.start()))
-    return { transformers, plugins, hash: hashOf(text), graceMs: 2 * timeoutMs, close: () => loading.close() }
+    return { transformers, plugins, graceMs: 2 * timeoutMs, close: () => loading.close() }
   } catch (error) {
     loading.close()
     throw error
@@ -56,9 +59,9 @@ export async function loadEncryption(text: string, options: LoadOptions): Promis
 
 export const hashOf = (text: string): string => `sha256:${createHash('sha256').update(text).digest('hex')}`
 
-function prefixed<R>(prefix: string, work: () => R): R {
+async function prefixed<R>(prefix: string, work: () => MaybePromise<R>): Promise<R> {
   try {
-    return work()
+    return await work()
   } catch (error) {
     throw new Error(`${prefix}: ${(error as Error).message}`, { cause: error })
   }
@@ -67,16 +70,17 @@ function prefixed<R>(prefix: string, work: () => R): R {
 class Loading {
   readonly plugins: KmsPlugin[] = []
   timeoutMs = 0
-  readonly #options: LoadOptions
+  readonly #options: EncryptionOptions
 
-  constructor(options: LoadOptions) {
+  constructor(options: EncryptionOptions) {
     this.#options = options
   }
 
-  transformers(configured: ReturnType<typeof readEncryptionConfiguration>): ReadonlyMap<string, Transformer> {
+  async transformers(configured: readonly ResourceConfiguration[]): Promise<ReadonlyMap<string, Transformer>> {
     const providersOf = new Map<string, Prefixed[]>()
     for (const { resources, providers } of configured) {
-      const made = providers.map(provider => this.#provider(provider))
+      const made: Prefixed[] = []
+      for (const provider of providers) made.push(await this.#provider(provider))
       for (const text of resources) {
         const resource = parseGroupResource(text)
         for (const rule of [nameOf({ ...resource, resource: '*' }), '*.*'])
@@ -95,18 +99,20 @@ class Loading {
     for (const plugin of this.plugins) plugin.close()
   }
 
-  #provider(provider: ProviderConfiguration): Prefixed {
+  async #provider(provider: ProviderConfiguration): Promise<Prefixed> {
     switch (provider.type) {
       case 'identity':
         return { prefix: Buffer.alloc(0), transformer: identity }
       case 'kms':
-        return this.#kms(provider.kms)
+        return await this.#kms(provider.kms)
       case 'aescbc':
         return this.#keyed('aescbc', 'AES', provider.keys, key => new AesCbc(key))
       case 'aesgcm':
         return this.#keyed('aesgcm', 'AES', provider.keys, key => new AesGcm(key))
-      case 'secretbox':
+      case 'secretbox': {
+        const { Secretbox } = await import('./secretbox.ts')
         return this.#keyed('secretbox', 'Secretbox', provider.keys, key => new Secretbox(key))
+      }
     }
   }
 
@@ -119,19 +125,24 @@ class Loading {
     }
   }
 
-  #kms(configuration: KmsConfiguration): Prefixed {
+  async #kms(configuration: KmsConfiguration): Promise<Prefixed> {
     const { apiVersion, name, endpoint, timeoutMs } = configuration
     const { metrics, onReadable, now, times } = this.#options
     const parts = { name, metrics, onReadable, ...(now && { now }), ...(times && { times }) }
-    if (apiVersion === 'v1') return this.#kmsV1(configuration, parts)
+    if (apiVersion === 'v1') return await this.#kmsV1(configuration, parts)
+    const [{ KmsProvider }, { GrpcKmsService }] = await Promise.all([import('./kms/kms-provider.ts'), import('./kms/kms-service.ts')])
     const plugin = new KmsProvider({ ...parts, service: new GrpcKmsService({ name, endpoint, timeoutMs, metrics }) })
     this.plugins.push(plugin)
     this.timeoutMs += timeoutMs
     return { prefix: Buffer.from(`k8s:enc:kms:v2:${name}:`), transformer: plugin }
   }
 
-  #kmsV1({ name, endpoint, timeoutMs, cacheSize }: KmsConfiguration, parts: Omit<KmsProviderOptions, 'service'>): Prefixed {
+  async #kmsV1({ name, endpoint, timeoutMs, cacheSize }: KmsConfiguration, parts: Omit<KmsProviderOptions, 'service'>): Promise<Prefixed> {
     if (!this.#options.gate('KMSv1')) throw new Error(KMS_V1_DEPRECATED)
+    const [{ KmsV1Provider }, { GrpcKmsV1Service }] = await Promise.all([
+      import('./kms/kms-v1-provider.ts'),
+      import('./kms/kms-v1-service.ts'),
+    ])
     const plugin = new KmsV1Provider({ ...parts, cacheSize, service: new GrpcKmsV1Service({ endpoint, timeoutMs }) })
     this.plugins.push(plugin)
     // Its health check is two calls.
@@ -142,9 +153,3 @@ class Loading {
 
 const KMS_V1_DEPRECATED =
   'KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.  Set --feature-gates=KMSv1=true to use the deprecated KMSv1 feature.'
-
-/** A resource as the configuration writes it; all of the core group are `*.`. */
-function nameOf({ group, resource }: GroupResource): string {
-  if (group !== '') return `${resource}.${group}`
-  return resource === '*' ? '*.' : resource
-}

@@ -6,7 +6,8 @@ import { createHash, randomBytes } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { link, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { type Encryption, loadEncryption } from '../../encryption/load-encryption.ts'
+import type { NamedKey } from '../../encryption/configuration.ts'
+import { type Encryption, loadEncryption, openConfigured } from '../../encryption/load-encryption.ts'
 import { TransformationMetrics } from '../../encryption/metrics.ts'
 import { RecordEncryption } from '../../encryption/record-encryption.ts'
 import { makeFolders } from '../../lib/folders.ts'
@@ -72,7 +73,10 @@ export async function loadFolderKey(dataDir: string, groupDomain: string, metric
   const file = folderKeyFile(dataDir)
   if (!existsSync(file)) return undefined
   try {
-    return await loadEncryption(readFileSync(file, 'utf8'), { file, groupDomain, ...ALONE, metrics })
+    const text = readFileSync(file, 'utf8')
+    const key = onlyKeyIn(text, groupDomain)
+    if (key) return await openConfigured([{ resources: [RESOURCE], providers: providersWith(key) }], { ...ALONE, metrics })
+    return await loadEncryption(text, { file, groupDomain, ...ALONE, metrics })
   } catch (error) {
     throw new ConfigError(`${file} cannot be used: ${(error as Error).message}`, { cause: error })
   }
@@ -92,7 +96,7 @@ export async function ensureFolderKey(dataDir: string, groupDomain: string): Pro
 async function createKey(file: string, groupDomain: string): Promise<void> {
   makeFolders(dirname(file), 0o700)
   const draft = draftOf(file)
-  await writePrivateFile(draft, newConfiguration(groupDomain))
+  await writePrivateFile(draft, textWith(newKey(), groupDomain))
   try {
     // Unlike a rename, this does not replace the key of another process that was started at the same time.
     await link(draft, file)
@@ -103,24 +107,41 @@ async function createKey(file: string, groupDomain: string): Promise<void> {
   }
 }
 
+/** Secrets are encrypted, and those that were stored before are still read. */
+const RESOURCE = 'secrets'
+/** As `textWith` says. */
+const providersWith = (key: NamedKey) => [{ type: 'aesgcm', keys: [key] }, { type: 'identity' }] as const
+
 /**
  * AES-GCM binds each record to its key in the store. With random nonces a key may be used for 2^32 writes. The name is made of a hash of
  * the key: whoever misses a key can tell which one.
  */
-function newConfiguration(groupDomain: string): string {
-  const key = randomBytes(32)
-  const name = `local-${createHash('sha256').update(key).digest('hex').slice(0, 8)}`
+function newKey(): NamedKey {
+  const secret = randomBytes(32)
+  return { name: `local-${createHash('sha256').update(secret).digest('hex').slice(0, 8)}`, secret }
+}
+
+/** The file of a directory with one key. */
+function textWith({ name, secret }: NamedKey, groupDomain: string): string {
   return `# The keys with which this data directory encrypts its records. Without this file they cannot be read.
 # To replace a key, put a new one before it, restart the server and rewrite the objects; see docs/encryption.md.
 apiVersion: apiserver.config.${groupDomain}/v1
 kind: EncryptionConfiguration
 resources:
-  - resources: [secrets]
+  - resources: [${RESOURCE}]
     providers:
       - aesgcm:
           keys:
             - name: ${name}
-              secret: ${key.toString('base64')}
+              secret: ${secret.toString('base64')}
       - identity: {}
 `
+}
+
+/** The key in a file that is as `textWith` writes it: every start reads one, and does not need a YAML parser for it. */
+function onlyKeyIn(text: string, groupDomain: string): NamedKey | undefined {
+  const [, name, secret] = /name: (local-[0-9a-f]{8})\n +secret: ([\w+/]{43}=)\n/.exec(text) ?? []
+  if (name === undefined || secret === undefined) return undefined
+  const key = { name, secret: Buffer.from(secret, 'base64') }
+  return textWith(key, groupDomain) === text ? key : undefined
 }

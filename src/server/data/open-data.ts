@@ -124,7 +124,7 @@ const HELD = 'held revision'
 
 const WENT_BACK = 'the store has gone back to an earlier state, and everything is being read again'
 
-/** Loaded when it is needed: it reads YAML. */
+/** Loaded when it is needed: a store in memory has nothing at rest. */
 async function encryptionOf(config: Config, parts: EncryptionParts): Promise<DataEncryption> {
   const { openEncryption } = await import('./open-encryption.ts')
   return openEncryption(config, parts)

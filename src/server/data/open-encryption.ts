@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KmsPlugin } from '../../encryption/kms/kms-plugin.ts'
 import type { KmsTimes } from '../../encryption/kms/plugin-health.ts'
-import { type Encryption, hashOf, type LoadOptions, loadEncryption } from '../../encryption/load-encryption.ts'
+import { type Encryption, hashOf, type LoadedEncryption, type LoadOptions, loadEncryption } from '../../encryption/load-encryption.ts'
 import { TransformationMetrics } from '../../encryption/metrics.ts'
 import { RecordEncryption } from '../../encryption/record-encryption.ts'
 import type { HealthCheck } from '../../http/observability/health.ts'
@@ -74,7 +74,7 @@ class ConfiguredEncryption implements DataEncryption {
   readonly #log: Log
   readonly #metrics: TransformationMetrics
   readonly #reloads = new ReloadMetrics('encryption', 'the encryption configuration')
-  #current: Encryption | undefined
+  #current: LoadedEncryption | undefined
   readonly #retired = new Set<Encryption>()
   #onReadable: () => void = () => {}
   #stop: () => void = () => {}
@@ -145,11 +145,11 @@ class ConfiguredEncryption implements DataEncryption {
     }
   }
 
-  #load(text: string): Promise<Encryption> {
+  #load(text: string): Promise<LoadedEncryption> {
     return loadEncryption(text, { ...this.#options, onReadable: () => this.#onReadable() })
   }
 
-  #use(encryption: Encryption, text: string): void {
+  #use(encryption: LoadedEncryption, text: string): void {
     this.#current = encryption
     this.transformer.use(encryption.transformers)
     this.#reloads.uses(text)
