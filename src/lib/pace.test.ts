@@ -36,8 +36,10 @@ test('a small request becomes a large one by what it is found to be about, or by
   assert.ok(found.isLarge && found.pause())
   const work = { used: 0 }
   const worked = new Pace({ bytes: 100, work })
+  assert.ok(!worked.isNoticeable)
   assert.equal(worked.pause(), undefined)
   work.used = LARGE
+  assert.ok(worked.isNoticeable)
   assert.equal(worked.pause(), undefined, 'its slice begins')
   busy()
   assert.ok(worked.pause())

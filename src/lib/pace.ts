@@ -40,6 +40,11 @@ export class Pace implements Pacing {
     return this.#bytes > SMALL
   }
 
+  /** Whether the work, with what it has done so far, may take noticeable time: until then a pause is never due. */
+  get isNoticeable(): boolean {
+    return this.isLarge || (this.#work !== undefined && this.#work.used > SMALL)
+  }
+
   /** Says that the work is about so many bytes at least. */
   atLeast(bytes: number): void {
     if (bytes > this.#bytes) this.#bytes = bytes
@@ -53,7 +58,7 @@ export class Pace implements Pacing {
   /** Lets others run if it is time. Rejects if nobody waits for the work afterwards. */
   pause(): Promise<void> | undefined {
     // Reading the clock would take longer than the work of a small request between two stops.
-    if (!this.isLarge && (this.#work === undefined || this.#work.used <= SMALL)) return undefined
+    if (!this.isNoticeable) return undefined
     const now = monotonicMs()
     // Many requests may begin in one iteration of the event loop: the large ones let others run where they first can.
     this.#resumedAt ??= this.isLarge ? Number.NEGATIVE_INFINITY : now

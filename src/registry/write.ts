@@ -130,7 +130,8 @@ function* runSteps(write: Write, from: number): Step<void> {
       if (phase !== undefined) write.ctx.stopwatch?.lap(phase)
       // A stored write is answered, whatever comes.
       if (write.done || write.result) write.pace.commit()
-      yield
+      // To stop and go on takes longer than most steps of a small write.
+      if (write.pace.isNoticeable) yield
       if (i === STORE && !write.done && !write.result) break
     }
   } catch (error) {
