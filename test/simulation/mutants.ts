@@ -18,6 +18,8 @@ export type Mutant = {
 
 /** Long enough for the controllers of another server to take over more than once. */
 const ELECTIONS_MS = 20_000
+/** Long enough for something to happen that is rare: a pause just between two calls, or a request just while a server ends. */
+const RARE_MS = 60_000
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -158,6 +160,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/http/fresh.ts',
     find: 'if (!dependsOnState(error)) throw error\n',
     replace: 'throw error\n',
+    ms: ELECTIONS_MS,
   },
   {
     name: 'the store does not compare before it swaps',
@@ -170,6 +173,8 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/storage/memory.ts',
     find: 'for (const fence of fences) if (',
     replace: 'for (const fence of fences) if (fence.modified < 0 && ',
+    ms: ELECTIONS_MS,
+    chores: ['duties'],
   },
   {
     name: 'an update ignores its resourceVersion',
@@ -316,7 +321,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/server/controllers/leadership.ts',
     find: 'fences: [lease] })',
     replace: 'fences: [] })',
-    ms: ELECTIONS_MS,
+    ms: RARE_MS,
     chores: ['duties'],
   },
   {
@@ -351,6 +356,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/server/access/roles.ts',
     find: "openRoleIndex({ clientFor, answered }: Pick<ServerContext, 'clientFor' | 'answered'>)",
     replace: 'openRoleIndex({ clientFor, signal: answered }: any)',
+    ms: RARE_MS,
     chores: ['roles'],
   },
   {

@@ -18,6 +18,9 @@ const ITERATION_MS = 0.05
 /** How many completions run in one iteration of Node's event loop. */
 const IMMEDIATES = 64
 const systemImmediate = setImmediate
+/** Completions at the beginning of a run, and for each of its milliseconds: ten times as many as a busy run has. */
+const MAX_FIRST_COMPLETIONS = 200_000
+const MAX_COMPLETIONS_PER_MS = 2
 
 /** The clock of a machine, or of a process that has one to itself. */
 export class MachineClock {
@@ -178,7 +181,7 @@ export class World {
     this.trace.add(this.#now, text)
   }
 
-  /** Runs until a piece of work is done. Throws if that does not happen in time. */
+  /** Runs until a piece of work is done. Throws if that does not happen in time, or if more and more happens instead. */
   async run<T>(work: () => Promise<T>, { untilMs }: { readonly untilMs: number }): Promise<T> {
     simulate(this.#environment())
     const onRejection = (error: unknown) => this.failures.push(`nobody handles the rejection ${(error as Error)?.stack ?? error}`)
@@ -220,6 +223,8 @@ export class World {
       if (next.at > this.#now) this.#now = next.at
       this.#running = next.of
       this.completions++
+      if (this.completions > MAX_FIRST_COMPLETIONS + MAX_COMPLETIONS_PER_MS * this.#now)
+        throw new Error(`the run does not come to rest: ${this.completions} completions in ${Math.round(this.#now)} ms`)
       this.trace.hash(next.what, this.#now)
       next.run()
       return
