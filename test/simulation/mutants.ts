@@ -160,7 +160,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'src/http/fresh.ts',
     find: 'if (!dependsOnState(error)) throw error\n',
     replace: 'throw error\n',
-    ms: ELECTIONS_MS,
+    ms: RARE_MS,
   },
   {
     name: 'the store does not compare before it swaps',
