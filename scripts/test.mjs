@@ -6,6 +6,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { SourceMap } from 'node:module'
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { duration } from './progress.mjs'
 import { bundleTests } from './test-bundle.mjs'
 import { runFiles } from './test-pool.mjs'
 import { ALONE, HEAVY, LEFT_OUT, LONG } from './test-sets.mjs'
@@ -231,11 +232,6 @@ function inSources(stack) {
 function tally() {
   const skips = counts.skipped === 0 ? '' : `, ${counts.skipped} not run`
   return `${counts.passed} tests passed, ${counts.failed} failed${skips}`
-}
-
-function duration(ms) {
-  const seconds = Math.round(ms / 1000)
-  return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`
 }
 
 function indented(text) {
