@@ -3,8 +3,6 @@ import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { type Finished, ROOT, run, type Scope, temporaryDirectory } from '../kit.ts'
 
-const RUNNER = ['test.mjs', 'test-bundle.mjs', 'test-events.mjs', 'test-pool.mjs', 'test-worker.cjs'].map(file => `scripts/${file}`)
-
 export type SmallCheckout = {
   readonly folder: string
   write(file: string, text: string): void
@@ -18,7 +16,8 @@ export function smallCheckout(t: Scope, files: Readonly<Record<string, string>>)
     mkdirSync(dirname(join(folder, file)), { recursive: true })
     writeFileSync(join(folder, file), text)
   }
-  for (const file of [...RUNNER, 'test/programs.ts']) cpSync(join(ROOT, file), join(folder, file))
+  // All scripts, so that the runner finds whatever it imports. Those that know the tests of this checkout are replaced below.
+  for (const path of ['scripts', 'test/programs.ts']) cpSync(join(ROOT, path), join(folder, path), { recursive: true })
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
   write('package.json', '{ "type": "module" }')
   write('scripts/build.mjs', '')
