@@ -4,7 +4,7 @@
  */
 import type { Evaluator } from '../../admission/plugins/resource-quota/evaluator.ts'
 import type { EvaluatorOf } from '../../admission/plugins/resource-quota/evaluators.ts'
-import type { Note, Reservations } from '../../admission/plugins/resource-quota/reservations.ts'
+import { MAX_RESERVED_MS, type Note, type Reservations } from '../../admission/plugins/resource-quota/reservations.ts'
 import { addLists, listOf, only, type ResourceList } from '../../admission/plugins/resource-quota/resource-list.ts'
 import { type Change, namedBy, queueKey } from '../../client/change.ts'
 import type { Client } from '../../client/client.ts'
@@ -76,8 +76,12 @@ export const resourceQuotaController = ({ evaluatorOf, reservations, isVisible }
               looked.delete(queueKey(current))
               return undefined
             }
-            const isSame = previous?.object && current.object && deepEqual(previous.object.spec.hard, current.object.spec.hard)
-            return isSame ? undefined : queueKey(current)
+            const { object: before } = previous ?? {}
+            const { object } = current
+            if (!before || !object || !deepEqual(before.spec.hard, object.spec.hard)) return queueKey(current)
+            // Admission charged for a write whose outcome may never be known. When its reservation has ended, a count tells.
+            if (!deepEqual(before.status?.used, object.status?.used)) enqueue(queueKey(current), MAX_RESERVED_MS)
+            return undefined
           }),
           watchAll({ changed: onChange, joined: onJoined }),
         ],
@@ -99,7 +103,7 @@ export const resourceQuotaController = ({ evaluatorOf, reservations, isVisible }
               used = addLists(used, only(taken, used.keys()))
             const changed = withMeasured(quota, used)
             if (changed) await quotas.updateStatus(changed as ResourceQuota)
-            return COUNT_AGAIN_MS
+            return reserved.length + elsewhere.length > 0 ? MAX_RESERVED_MS : COUNT_AGAIN_MS
           })
         },
       }

@@ -1,4 +1,5 @@
 /** A quota is never exceeded, nor is one charged for more than it allows, but for charges of servers that may have ended meanwhile. */
+import { MAX_RESERVED_MS } from '../../../src/admission/plugins/resource-quota/reservations.ts'
 import { monotonicMs, sleep } from '../../../src/lib/environment.ts'
 import { LIMITS } from '../../../src/lib/limits.ts'
 import type { MadeWrite } from '../ground.ts'
@@ -6,8 +7,8 @@ import { ask, type Chore, eventually, itemsOf, make, objectIn, repeatedly, rest,
 
 const HARD = 4
 const NAMES = 10
-/** The controller counts every five minutes. */
-const COUNTED_MS = 400_000
+/** A charge is counted again when no write can be on its way any more; a count that still finds it reserved is made again after as long. */
+const COUNTED_MS = 3 * MAX_RESERVED_MS
 const QUOTA_KEY = '/core/resourcequotas/quota/few'
 /** Servers note here what they charge for objects that are not stored yet. */
 const NOTES = '/keelson/quota/quota/'
@@ -65,7 +66,7 @@ export const quota: Chore = {
     await sleep(stage.giveUpMs + MAX_LATER_MS)
     await checkCount(stage)
     const { connection } = stage
-    // Charges for objects that were never stored are given back, at the latest when everything is counted again.
+    // Charges for objects that were never stored are given back, at the latest when their reservations have ended.
     const charged = async () => {
       const stored = await ask(connection, { method: 'GET', path: '/api/v1/namespaces/quota/resourcequotas/few' })
       const items = await itemsOf(connection, PATH)
