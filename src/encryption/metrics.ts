@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type Family, Histogram, type Labels } from '../lib/exposition.ts'
-import { codeName, RpcError } from '../transport/grpc/connection.ts'
+import { codeName, RpcError } from '../transport/grpc/status.ts'
 
 export type Transformation = {
   readonly type: 'from_storage' | 'to_storage'

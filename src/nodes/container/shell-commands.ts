@@ -6,6 +6,7 @@ import type { ContainerInputs } from './container-inputs.ts'
 import { fileCommand, type ShellFiles } from './file-commands.ts'
 import { hostNameText, idText } from './identity.ts'
 import { holds } from './shell-conditions.ts'
+import { CANNOT_EXECUTE } from './shell-names.ts'
 import { textTool } from './text-tools.ts'
 
 /** The target of output; the path is undefined when it is unknown. */
@@ -48,8 +49,6 @@ type Command = (shell: CommandShell, command: Arguments) => Ending
 export const runBuiltIn: Command = (shell, command) => (COMMANDS.get(command.name) ?? tool)(shell, command)
 
 const READ_ONLY = 'Read-only file system'
-/** The exit code of shells for a command that is there and cannot be executed. */
-export const CANNOT_EXECUTE = 126
 
 /** Refuses output to a file that cannot be written. */
 export const cannotCreate = (shell: string, path: string): string => `${shell}: can't create ${path}: ${READ_ONLY}\n`

@@ -3,7 +3,8 @@ import { trimEnd } from '../../lib/trim-end.ts'
 import { type Budget, OVERHEAD } from './budget.ts'
 import type { ContainerInputs, FileFound } from './container-inputs.ts'
 import type { Content, ShellFiles } from './file-commands.ts'
-import { CANNOT_EXECUTE, type CommandShell, cannotCreate, type Ending, runBuiltIn, type Target } from './shell-commands.ts'
+import { type CommandShell, cannotCreate, type Ending, runBuiltIn, type Target } from './shell-commands.ts'
+import { baseName, CANNOT_EXECUTE } from './shell-names.ts'
 import { parseScript, type Redirect, type Step, type Word } from './shell-parser.ts'
 import type { Understood } from './understood.ts'
 
@@ -485,5 +486,3 @@ const ASSIGNMENT = /^([A-Za-z_]\w*)=([\s\S]*)$/
 
 const plainText = ([first, ...more]: Word): string => (first?.type === 'text' && more.length === 0 ? baseName(first.text) : '')
 const plainStart = ([first]: Word): string => (first?.type === 'text' && !first.isQuoted ? first.text : '')
-
-export const baseName = (path: string): string => path.slice(path.lastIndexOf('/') + 1)

@@ -1,6 +1,7 @@
 /** Calls of a kubelet's plugins over gRPC on Unix sockets: their registration, and node information of CSI drivers. */
 import { messageOf } from '../../lib/error-message.ts'
-import { codeName, type Method, openConnection, RpcError } from '../../transport/grpc/connection.ts'
+import { type Method, openConnection } from '../../transport/grpc/connection.ts'
+import { codeName, RpcError } from '../../transport/grpc/status.ts'
 import { readFields, Writer } from '../../transport/grpc/wire.ts'
 
 export type PluginInfo = {

@@ -8,7 +8,8 @@ import type { HTTPGetAction, Probe } from '../../kinds/rules/pod/containers/prob
 import { messageOf } from '../../lib/error-message.ts'
 import { goQuote } from '../../lib/go-text.ts'
 import type { Destination, ReportedDestination } from '../../transport/destination.ts'
-import { type Method, openConnection, RpcError } from '../../transport/grpc/connection.ts'
+import { type Method, openConnection } from '../../transport/grpc/connection.ts'
+import { RpcError } from '../../transport/grpc/status.ts'
 import { readFields, Writer } from '../../transport/grpc/wire.ts'
 import type { CommandOutcome } from '../process/run-command.ts'
 

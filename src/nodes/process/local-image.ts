@@ -7,7 +7,7 @@
  */
 import { basename, isAbsolute, resolve } from 'node:path'
 import type { Container } from '../../kinds/rules/pod/containers/container.ts'
-import { isShell } from '../script/command.ts'
+import { isShell } from '../container/shell-names.ts'
 
 export type LocalImage = { readonly image: string; readonly command: readonly string[] }
 

@@ -13,24 +13,14 @@ import { isAgnhost, runAgnhost } from '../container/agnhost.ts'
 import { Budget, BudgetExceeded, exceededText } from '../container/budget.ts'
 import { type ContainerInputs, NO_INPUTS } from '../container/container-inputs.ts'
 import { expand } from '../container/expansion.ts'
-import {
-  baseName,
-  type ExecOptions,
-  type ExecResult,
-  execCommand,
-  execScript,
-  NeedsInput,
-  runCommand,
-  runScript,
-} from '../container/shell.ts'
-import { CANNOT_EXECUTE } from '../container/shell-commands.ts'
+import { type ExecOptions, type ExecResult, execCommand, execScript, NeedsInput, runCommand, runScript } from '../container/shell.ts'
+import { baseName, CANNOT_EXECUTE, isShell } from '../container/shell-names.ts'
 import { exceededRun, type Understood } from '../container/understood.ts'
 
 const FOREVER: Understood = { runMs: Number.POSITIVE_INFINITY, exitCode: 0, log: '', lastWords: '', ports: [] }
 /** A command of more words is not understood, just as a script that is too long. */
 const MAX_WORDS = 1_000
 const isAgnhostProgram = (word: string): boolean => /^agnhost(-2)?$/.test(baseName(word))
-const SHELLS = ['sh', 'bash', 'ash', 'dash']
 
 export type Command = Partial<Pick<Container, 'image' | 'command' | 'args' | 'terminationMessagePath'>>
 
@@ -108,8 +98,6 @@ export function execute({ command, stdin, variables, files, inputs, budget }: Ex
 }
 const NOT_UNDERSTOOD = 'not simulated: this container has no process, and the simulated shell does not understand the script'
 
-export const isShell = (program: string): boolean => SHELLS.includes(baseName(program))
-
 function runIn(
   { image = '', command, args, terminationMessagePath = '' }: Command,
   { inputs, left, budget, written: collected }: Required<RunOptions>,
@@ -128,6 +116,6 @@ function runIn(
   if (!command?.length && /(^|\/)pause(:|@|$)/.test(image)) return FOREVER
   const [program = '', flag = '', script = ''] = words
   const options = { inputs, budget, lastWordsPath: terminationMessagePath, left, shell: program, written: collected }
-  if (!SHELLS.includes(baseName(program))) return runCommand(words, options)
+  if (!isShell(program)) return runCommand(words, options)
   return /^-[a-z]*c$/.test(flag) ? runScript(script, options) : undefined
 }

@@ -1,8 +1,9 @@
 /** One call of a member of etcd. For a request that is traced it is a span, named as OpenTelemetry names calls of gRPC, and etcd gets its context. */
 import { messageOf } from '../../lib/error-message.ts'
 import type { RequestTrace } from '../../lib/request-trace.ts'
-import { type Connection, codeName, type Method, RpcError } from '../../transport/grpc/connection.ts'
+import type { Connection, Method } from '../../transport/grpc/connection.ts'
 import { DeadlineExceeded } from '../../transport/grpc/http2-session.ts'
+import { codeName, RpcError } from '../../transport/grpc/status.ts'
 
 export type MemberCall<Request, Response> = {
   readonly method: Method<Request, Response>

@@ -8,11 +8,11 @@ import {
   type Method,
   openConnection,
   type Peer,
-  RpcError,
   type Stream,
   type StreamHandler,
 } from '../../transport/grpc/connection.ts'
 import { DeadlineExceeded, type Tls } from '../../transport/grpc/http2-session.ts'
+import { RpcError } from '../../transport/grpc/status.ts'
 import { StoreUnavailable } from '../store.ts'
 import { call } from './call.ts'
 import { explain, isLasting, isNotDone, isPassing } from './problem.ts'

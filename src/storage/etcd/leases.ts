@@ -1,7 +1,7 @@
 /** Leases for keys with a time to live. As with kube-apiserver, keys that are written soon after one another share one. */
 import { monotonicMs, randomBytes } from '../../lib/environment.ts'
 import type { RequestTrace } from '../../lib/request-trace.ts'
-import { RpcError } from '../../transport/grpc/connection.ts'
+import { RpcError } from '../../transport/grpc/status.ts'
 import type { Cluster } from './cluster.ts'
 import { grantLease } from './messages.ts'
 

@@ -1,7 +1,8 @@
 /** Describes a problem with etcd in one line that says what to do. */
 import { messageOf } from '../../lib/error-message.ts'
-import { ConnectionLost, RpcError } from '../../transport/grpc/connection.ts'
+import { ConnectionLost } from '../../transport/grpc/connection.ts'
 import { DeadlineExceeded } from '../../transport/grpc/http2-session.ts'
+import { RpcError } from '../../transport/grpc/status.ts'
 import { SpaceExceeded, StoreUnavailable } from '../store.ts'
 
 /** The statuses of gRPC that matter here. */

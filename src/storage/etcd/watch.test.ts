@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RpcError, type Stream } from '../../transport/grpc/connection.ts'
+import type { Stream } from '../../transport/grpc/connection.ts'
+import { RpcError } from '../../transport/grpc/status.ts'
 import { StoreUnavailable } from '../store.ts'
 import type { Cluster } from './cluster.ts'
 import { CODES, explain } from './problem.ts'

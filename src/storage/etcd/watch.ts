@@ -1,7 +1,8 @@
 /** A watch of etcd that outlives connections and members: it goes on after the last revision that it has got. */
 import { startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
-import { RpcError, type Stream } from '../../transport/grpc/connection.ts'
+import type { Stream } from '../../transport/grpc/connection.ts'
+import { RpcError } from '../../transport/grpc/status.ts'
 import { type Batch, Compacted, type Event, type Revision, StoreUnavailable } from '../store.ts'
 import type { Cluster } from './cluster.ts'
 import { readWatch, WATCH_PATH, type WatchEvent, type WatchResponse, writeWatchCreate, writeWatchProgress } from './messages.ts'

@@ -3,6 +3,7 @@ import { messageOf } from '../../lib/error-message.ts'
 import type { Dial } from '../egress.ts'
 import { encodeHeaders, type Headers } from './hpack.ts'
 import { DeadlineExceeded, type Http2Session, type Http2Stream, openSession, type Tls } from './http2-session.ts'
+import { RpcError } from './status.ts'
 import type { Writer } from './wire.ts'
 
 /** A call that is answered by one message. */
@@ -11,38 +12,6 @@ export type Method<Request, Response> = {
   write(request: Request): Writer
   read(message: Buffer): Response
 }
-
-/** A status other than OK of a call, as gRPC numbers it. */
-export class RpcError extends Error {
-  readonly code: number
-
-  constructor(code: number, message: string) {
-    super(message)
-    this.code = code
-  }
-}
-
-/** The name of a status, as gRPC writes it. */
-export const codeName = (code: number): string => CODE_NAMES[code] ?? `Code(${code})`
-const CODE_NAMES = [
-  'OK',
-  'Canceled',
-  'Unknown',
-  'InvalidArgument',
-  'DeadlineExceeded',
-  'NotFound',
-  'AlreadyExists',
-  'PermissionDenied',
-  'ResourceExhausted',
-  'FailedPrecondition',
-  'Aborted',
-  'OutOfRange',
-  'Unimplemented',
-  'Internal',
-  'Unavailable',
-  'DataLoss',
-  'Unauthenticated',
-]
 
 /** The connection failed, so that the call had no answer. */
 export class ConnectionLost extends Error {

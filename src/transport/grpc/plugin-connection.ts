@@ -1,8 +1,9 @@
 /** The connection to a plugin of the server: gRPC on a Unix socket. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dialFailure } from '../dial-failure.ts'
-import { type Connection, ConnectionLost, codeName, type Method, openConnection, RpcError } from './connection.ts'
+import { type Connection, ConnectionLost, type Method, openConnection } from './connection.ts'
 import { DeadlineExceeded } from './http2-session.ts'
+import { codeName, RpcError } from './status.ts'
 
 /** A call of a plugin that failed; the message is that of Go's gRPC. */
 export class PluginError extends Error {
