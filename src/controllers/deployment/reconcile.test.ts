@@ -198,6 +198,17 @@ test('a rollout that makes no progress misses its deadline, and one that is comp
   assert.equal(plan(d(made.status!.status), [setOf('new', 2)]).after, undefined)
 })
 
+test('a rollout that is over has no deadline, also when pods are lost long after it', () => {
+  const d = (status: object) => deployment(2, { annotations: { 'deployment.kubernetes.io/revision': '1' }, status })
+  const made = plan(d({}), [setOf('new', 2)])
+  assert.equal(reasonOf(made), 'True NewReplicaSetAvailable')
+  const [sets, later] = [[setOf('new', 2, { available: 1 })], new Date(NOW.getTime() + 3_600_000)]
+  const lost = plan(d(made.status!.status), sets, undefined, later)
+  assert.equal(reasonOf(lost), 'True NewReplicaSetAvailable')
+  const again = plan(d(lost.status!.status), sets, undefined, later)
+  assert.deepEqual([again.status, again.after], [undefined, undefined])
+})
+
 test('failures of ReplicaSets are failures of the Deployment, until there are none', () => {
   const condition = {
     type: 'ReplicaFailure',

@@ -119,11 +119,14 @@ function hasTimedOut(deployment: Deployment, status: DeploymentStatus, now: Date
 const deadlineAfter = ({ spec }: Deployment, { lastUpdateTime }: DeploymentCondition): number =>
   millisecondsAt(lastUpdateTime) + spec.progressDeadlineSeconds * 1000
 
+/** A rollout that is over has no deadline, also when pods are lost later, nor has one that has missed it. */
+const ENDS: ReadonlySet<string> = new Set(['NewReplicaSetAvailable', 'ProgressDeadlineExceeded'])
+
 /** In how many milliseconds a rollout without progress has missed its deadline; undefined when there is none, or it is over. */
 export function msToDeadline(deployment: Deployment, status: DeploymentStatus, now: Date): number | undefined {
   const condition = conditionOf(status.conditions, 'Progressing')
   if (!hasDeadline(deployment) || !condition) return undefined
-  if (isComplete(deployment, status) || condition.reason === 'ProgressDeadlineExceeded') return undefined
+  if (isComplete(deployment, status) || ENDS.has(condition.reason ?? '')) return undefined
   return Math.max(0, deadlineAfter(deployment, condition) - now.getTime()) + 1
 }
 
