@@ -23,13 +23,16 @@ const PODS_PER_NODE = 30
 const PODS_EACH = 100
 const IDLE_SECONDS = 60
 const DEPLOYMENTS = '/apis/apps/v1/namespaces/default/deployments'
+/** Node's own limit is 4 GB, which 150,000 pods come close to. */
+const HEAP_MB = 12_000
+const COMMAND = [process.execPath, `--max-old-space-size=${HEAP_MB}`, 'bin/keelson.js']
 
 export async function manyNodes(quick: boolean, size?: number): Promise<NodesFigures> {
   const nodes = size ?? (quick ? 50 : 5000)
   const deployments = Math.ceil((nodes * PODS_PER_NODE) / PODS_EACH)
   const pods = deployments * PODS_EACH
   const began = performance.now()
-  const server = await startKeelson(newFolder(), ['--nodes', String(nodes), '--quota-backend-bytes', '-1'])
+  const server = await startKeelson(newFolder(), ['--nodes', String(nodes), '--quota-backend-bytes', '-1'], COMMAND)
   const [client, other] = [new Client(server.target), new Client(server.target)]
   try {
     await until(async () => (await readyNodes(client)) === nodes)

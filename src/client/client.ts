@@ -128,8 +128,8 @@ export class Client {
   }
 }
 
-/** Gives each component its client. */
-export type ClientFor = (identity: Identity) => Client
+/** Gives each component its client. Urgent writes come before those of other components. */
+export type ClientFor = (identity: Identity, options?: { readonly isUrgent?: boolean }) => Client
 
 type ResourceParts<O> = { readonly backend: Backend; readonly identity: Identity; readonly informer: () => Informer<O> }
 

@@ -56,6 +56,8 @@ export type Controller = {
   readonly component?: string
   /** Whether its delayed calls only renew or check something, so that idle waits need not count them. */
   readonly isRoutine?: boolean
+  /** Whether its writes come before those of other controllers, since they must be in time: heartbeats, and decisions that rely on these. */
+  readonly isUrgent?: boolean
   /** How many keys are reconciled at the same time; by default one. */
   readonly workers?: number
   readonly backOff?: BackOff
@@ -110,8 +112,8 @@ export interface RunningController {
 /** Runs a controller until the signal ends it. */
 export function startController(controller: Controller, parts: ControllerParts): RunningController {
   const { clientFor, groupDomain, gate, onError, signal, metrics, clock } = parts
-  const { name, identity, component = name, workers, backOff } = controller
-  const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity)
+  const { name, identity, component = name, isUrgent = false, workers, backOff } = controller
+  const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity, { isUrgent })
   const recorders: EventRecorder[] = []
   const recorderFor: ControllerContext['recorderFor'] = (as, source) => {
     const made = eventRecorder({ events: storedEvents(as), ...source, onError: error => onError(error, undefined) })

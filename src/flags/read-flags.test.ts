@@ -85,7 +85,7 @@ test('the number of simulated nodes and their resources are checked', () => {
   assert.equal(simulatedNodes(readFlags([])), 1)
   assert.equal(simulatedNodes(readFlags(['--nodes=3', '--controllers=none'])), 0)
   assert.equal(refusal('--nodes', '-1'), '--nodes takes a number, not "-1"')
-  assert.equal(refusal('--nodes', '1001'), '--nodes: 1000 simulated nodes at most, not 1001')
+  assert.equal(refusal('--nodes', '10001'), '--nodes: 10000 simulated nodes at most, not 10001')
   assert.equal(refusal('--node-capacity', 'cpu'), '--node-capacity takes RESOURCE=QUANTITY such as cpu=4, not "cpu"')
   assert.equal(refusal('--node-capacity', 'cpu=many'), '--node-capacity: cpu must be a quantity such as 4, 500m or 16Gi, not "many"')
   assert.equal(refusal('--node-capacity', 'a b=1'), '--node-capacity: "a b" is not the name of a resource')

@@ -271,7 +271,7 @@ export const LIMITS = {
   compiledDeviceExpressions: 200,
   resultsPerDevice: 32,
   /** Simulated nodes, and pods on each of them. */
-  simulatedNodes: 1000,
+  simulatedNodes: 10_000,
   podsOfSimulatedNode: 1000,
   /** Devices of one driver on a simulated node. */
   devicesOfSimulatedNode: 256,

@@ -24,6 +24,14 @@ test('only so many run at once, in order, and a failure frees its slot', async (
   assert.equal(await slots.run(work(5)), 5)
 })
 
+test('urgent tasks begin before others that wait', async () => {
+  const slots = new Slots({ atOnce: 1, perIteration: 1 })
+  const order: string[] = []
+  const task = (name: string, isUrgent: boolean) => slots.run(async () => void order.push(name), { isUrgent })
+  await Promise.all([task('first', false), task('second', false), task('urgent', true), task('third', false), task('urgent, too', true)])
+  assert.deepEqual(order, ['first', 'urgent', 'urgent, too', 'second', 'third'])
+})
+
 test('only so many begin in one iteration of the event loop', async () => {
   const slots = new Slots({ atOnce: 100, perIteration: 3 })
   let begun = 0

@@ -1,6 +1,6 @@
 /**
  * Limits concurrency: only so many tasks run at once, and only so many start in one iteration of the event loop, so that other events are
- * handled in between. Tasks start in the order in which they were added.
+ * handled in between. Tasks start in the order in which they were added, urgent ones before all others.
  */
 import { nextIteration } from './environment.ts'
 export class Slots {
@@ -8,6 +8,7 @@ export class Slots {
   #begun = 0
   #isPumping = false
   readonly #perIteration: number
+  readonly #urgent: (() => void)[] = []
   readonly #waiting: (() => void)[] = []
 
   constructor({ atOnce, perIteration }: { readonly atOnce: number; readonly perIteration: number }) {
@@ -15,9 +16,9 @@ export class Slots {
     this.#perIteration = perIteration
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  async run<T>(work: () => Promise<T>, { isUrgent = false }: { readonly isUrgent?: boolean } = {}): Promise<T> {
     if (this.#free > 0 && this.#begun < this.#perIteration) this.#begin()
-    else await new Promise<void>(resolve => this.#waiting.push(resolve))
+    else await new Promise<void>(resolve => (isUrgent ? this.#urgent : this.#waiting).push(resolve))
     this.#pump()
     try {
       return await work()
@@ -39,11 +40,13 @@ export class Slots {
     nextIteration(() => {
       this.#isPumping = false
       this.#begun = 0
-      while (this.#waiting.length > 0 && this.#free > 0 && this.#begun < this.#perIteration) {
+      while (this.#free > 0 && this.#begun < this.#perIteration) {
+        const next = this.#urgent.shift() ?? this.#waiting.shift()
+        if (!next) return
         this.#begin()
-        this.#waiting.shift()!()
+        next()
       }
-      if (this.#waiting.length > 0 && this.#free > 0) this.#pump()
+      if (this.#free > 0) this.#pump()
     })
   }
 }

@@ -46,6 +46,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
   defineController({
     name: 'simulated-node-controller',
     isRoutine: true,
+    isUrgent: true,
     identity: 'node-controller',
     workers: WORKERS,
     create({ client, enqueue }) {

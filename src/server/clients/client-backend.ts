@@ -51,8 +51,11 @@ export function createClients(parts: BackendParts): Clients {
   const backend = createBackend(parts)
   const informers = new Informers(backend, parts)
   const slots = new Slots(LIMITS.backgroundWrites)
-  const background = { ...backend, write: (request: WriteRequest) => slots.run(() => backend.write(request)) }
-  const guarded = ({ mayWrite, fence }: WriteGuard): Backend => {
+  const backgroundFor = (isUrgent: boolean): Backend => ({
+    ...backend,
+    write: request => slots.run(() => backend.write(request), { isUrgent }),
+  })
+  const guarded = (background: Backend, { mayWrite, fence }: WriteGuard): Backend => {
     const superseded = () => unavailable('another server has taken over')
     const beforeStore = () => {
       if (!mayWrite()) throw superseded()
@@ -63,13 +66,16 @@ export function createClients(parts: BackendParts): Clients {
       })
     return { ...background, write }
   }
+  /** Clients of one backend for urgent writes, and of another for the rest. */
+  const clientsOf =
+    (usual: Backend, urgent: Backend): ClientFor =>
+    (identity, { isUrgent = false } = {}) =>
+      new Client(isUrgent ? urgent : usual, informers, identity)
+  const [usual, urgent] = [backgroundFor(false), backgroundFor(true)]
   return {
     clientFor: identity => new Client(backend, informers, identity),
-    backgroundClientFor: identity => new Client(background, informers, identity),
-    guardedClientFor(guard) {
-      const guardedBackend = guarded(guard)
-      return identity => new Client(guardedBackend, informers, identity)
-    },
+    backgroundClientFor: clientsOf(usual, urgent),
+    guardedClientFor: guard => clientsOf(guarded(usual, guard), guarded(urgent, guard)),
   }
 }
 
