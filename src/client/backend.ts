@@ -52,6 +52,8 @@ export interface Backend {
   resourceOfKind(apiVersion: string, kind: string): Resource | undefined
   get(resource: Resource, key: string): ObjectRevision | undefined
   list(resource: Resource, options: ListOptions): Iterable<ObjectRevision>
+  /** How many objects that list would give; without a selection it costs the same however many there are. */
+  count(resource: Resource, options: ListOptions): number
   observe(observer: Observer, signal: AbortSignal): void
   /** Throws a StatusError unless the user may. */
   authorize(user: User, attributes: Attributes): Promise<void> | void

@@ -43,6 +43,18 @@ test('objects are created, read, changed and deleted in the types of their kind'
   assert.deepEqual([...maps.list()], [])
 })
 
+test('objects are counted, all of them or those that are selected', async t => {
+  const { client } = await openControllerBench(t, [ConfigMap])
+  const maps = client.of(ConfigMap)
+  assert.equal(maps.count(), 0)
+  for (const name of ['a', 'b', 'c']) await maps.create({ metadata: named(name) })
+  await maps.delete(maps.get(named('b'))!)
+  assert.equal(maps.count(), 2)
+  assert.equal(maps.count({ namespace: 'default' }), 2)
+  assert.equal(maps.count({ name: 'c' }), 1)
+  assert.equal(maps.count({ namespace: 'other' }), 0)
+})
+
 test('an informer delivers what is there and then every change in order, with what it replaced', async t => {
   const { client, send, signal } = await openControllerBench(t, [ConfigMap])
   await send('POST configmaps', { metadata: { name: 'a' }, data: { n: '1' } })

@@ -189,9 +189,7 @@ export class ResourceClient<O extends Envelope> {
 
   /** How many objects there are, those that cannot be read among them. */
   count(options: ListOptions = {}): number {
-    let count = 0
-    for (const _ of this.revisions(options)) count++
-    return count
+    return this.#parts.backend.count(this.resource, options)
   }
 
   /** Delivers the stored objects as `added`, then every change. Resolves when all stored objects have been delivered. */

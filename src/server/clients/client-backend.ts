@@ -88,6 +88,11 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
     const namespaces = catalog.findKnown('', 'v1', 'namespaces')
     return namespaces && caches.of(namespaces).get(keyOf(namespaces, '', name))?.object
   }
+  const list: Backend['list'] = (resource, options) => {
+    const cache = caches.of(resource)
+    if (cache.count === 0) return NOTHING
+    return isEverything(options) ? cache.current() : cache.list({ selection: selectionOf(options) }).objects
+  }
   return {
     now,
     revision: () => caches.revision,
@@ -95,11 +100,8 @@ function createBackend({ caches, catalog, groupDomain, gate, now, registry, auth
     resources: () => catalog.storedResources(),
     resourceOfKind: (apiVersion, kind) => catalog.findKind(apiVersion, kind),
     get: (resource, key) => caches.of(resource).get(key),
-    list(resource, options) {
-      const cache = caches.of(resource)
-      if (cache.count === 0) return NOTHING
-      return isEverything(options) ? cache.current() : cache.list({ selection: selectionOf(options) }).objects
-    },
+    list,
+    count: (resource, options) => (isEverything(options) ? caches.of(resource).count : lengthOf(list(resource, options))),
     observe: (observer, signal) => caches.observe(observer, signal),
     async authorize(user, attributes) {
       if (!authorizer || user.groups.includes(PRIVILEGED)) return
@@ -146,6 +148,13 @@ function servedBy(catalog: Catalog, resource: Resource): Resource {
 }
 
 const NOTHING: readonly CachedRevision[] = []
+
+function lengthOf(objects: Iterable<unknown>): number {
+  let length = 0
+  for (const _ of objects) length++
+  return length
+}
+
 const isEverything = ({ namespace, name, field, labels }: ListOptions) => !namespace && !name && !field && !labels?.length
 
 function selectionOf({ namespace = '', name = '', field, labels = [] }: ListOptions): Selection {
