@@ -1,4 +1,4 @@
-/** What can be said of commands without the simulated shell, which a start does not load. */
+/** The names and an exit code of shells: all that a start loads of the simulated shell. */
 
 const SHELLS = ['sh', 'bash', 'ash', 'dash']
 
