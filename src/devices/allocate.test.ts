@@ -174,7 +174,7 @@ test('what a request takes of a shared device is rounded up, and no more is give
   assert.equal(found(worldOf({ slices, used: { a: [share('3Gi')], b: [share('5Gi')] } }), [asking('2Gi')]), 'none')
   const used = worldOf({ slices, used: { a: [share('9Gi')] } })
   assert.equal(found(used, [asking('2Gi')]), 'none')
-  used.usage.store('a', undefined)
+  used.usage.store('a', undefined, 2)
   assert.deepEqual(found(used, [asking('2Gi')]), [['r:x']])
   const fractional = { value: '2', requestPolicy: { default: '500m', validRange: { min: '500m', step: '250m' } } }
   const halves = [sliceOf('s', { devices: [{ name: 'x', allowMultipleAllocations: true, capacity: { cores: fractional } }] })]

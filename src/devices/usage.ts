@@ -15,28 +15,56 @@ export type DeviceUse = {
   readonly capacity: Map<string, Quantity>
 }
 
+/** An allocation that is not stored yet, as far as is known. */
+type Assumed = {
+  readonly results: Results
+  /** The newest revision of the claim that was seen since. */
+  seen: number
+  /** The revision of the claim that the write replaces, once its outcome is unknown: it may be made as long as this is the newest one. */
+  replaces?: number
+}
+
 export class DeviceUsage {
   readonly #stored = new Map<string, Results>()
-  readonly #assumed = new Map<string, Results>()
+  readonly #assumed = new Map<string, Assumed>()
   readonly #devices = new Map<string, DeviceUse>()
   readonly #versions = new Map<string, number>()
 
-  /** Sets the stored allocation of a claim; undefined for none. */
-  store(claim: string, results: Results | undefined): void {
+  /** Sets the stored allocation of a claim at a revision; undefined for none. */
+  store(claim: string, results: Results | undefined, revision: number): void {
     this.#change(claim, () => {
       if (results) this.#stored.set(claim, results)
       else this.#stored.delete(claim)
+      const assumed = this.#assumed.get(claim)
+      if (!assumed) return
+      assumed.seen = Math.max(assumed.seen, revision)
+      if (isDecided(assumed)) this.#assumed.delete(claim)
     })
   }
 
   /** Sets an allocation of a claim that is not written yet. A stored one takes precedence. */
   assume(claim: string, results: Results): void {
-    this.#change(claim, () => this.#assumed.set(claim, results))
+    this.#change(claim, () => this.#assumed.set(claim, { results, seen: 0 }))
   }
 
-  /** It is stored by now, or will not have it. */
+  /** The assumed allocation is stored by now, or will not be. One whose write has an unknown outcome stays. */
   forget(claim: string): void {
-    this.#change(claim, () => this.#assumed.delete(claim))
+    if (this.#assumed.get(claim)?.replaces === undefined) this.#change(claim, () => this.#assumed.delete(claim))
+  }
+
+  /** The write of the assumed allocation has an unknown outcome: its devices stay taken until the claim is seen at a newer revision. */
+  leaveUndecided(claim: string, replaces: number): void {
+    const assumed = this.#assumed.get(claim)
+    if (!assumed) return
+    assumed.replaces = replaces
+    if (isDecided(assumed)) this.#change(claim, () => this.#assumed.delete(claim))
+  }
+
+  /** A write that was left undecided can no longer be made. Tells whether its devices were still taken. */
+  giveUp(claim: string, replaces: number): boolean {
+    const isUndecided = this.#assumed.get(claim)?.replaces === replaces
+    if (isUndecided) this.#change(claim, () => this.#assumed.delete(claim))
+    return isUndecided
   }
 
   isAssumed(claim: string): boolean {
@@ -71,7 +99,7 @@ export class DeviceUsage {
   }
 
   #effective(claim: string): Results {
-    return this.#stored.get(claim) ?? this.#assumed.get(claim) ?? NOTHING
+    return this.#stored.get(claim) ?? this.#assumed.get(claim)?.results ?? NOTHING
   }
 
   #add(result: DeviceRequestAllocationResult, sign: 1 | -1): void {
@@ -92,6 +120,9 @@ export class DeviceUsage {
 }
 
 const NOTHING: Results = []
+
+/** Whether a write was made, or something else came before it. */
+const isDecided = ({ seen, replaces }: Assumed): boolean => replaces !== undefined && seen > replaces
 
 function addCapacity(total: Map<string, Quantity>, amounts: Readonly<Record<string, string>> = {}, sign: 1 | -1): void {
   for (const [name, text] of Object.entries(amounts)) {

@@ -167,6 +167,8 @@ export const LIMITS = {
    * reservations after a while.
    */
   sharedWriteMs: 45 * SECOND,
+  /** How long a write with an unknown outcome may still be made: no write to a store that servers share lasts as long. */
+  undecidedWriteMs: 90 * SECOND,
   /**
    * When other servers share the store: how far behind the cache may be, in milliseconds, for a write to start from it; the size up to
    * which a write starts even so, although it has to be repeated if it conflicts; and the number of such writes in flight.

@@ -92,7 +92,10 @@ function createScheduler(
 
   const cluster = new Cluster()
   const nominations = new Nominations()
-  const { devices, cluster: clusterDevices } = clientDevices({ client, eventsOf, gate, assertions })
+  const { devices, cluster: clusterDevices } = clientDevices({
+    ...{ client, eventsOf, gate, assertions, signal },
+    onFreed: () => clusterChanges.devicesChanged(),
+  })
   const volumes = clientVolumes(client)
   const lookups = clientLookups(client, { devices, volumes })
   const preemptor = new Preemptor({

@@ -65,6 +65,7 @@ export function worldOf({ slices, rules = [], used = {}, features = {} }: WorldD
     usage.store(
       claim,
       results.map(result => ({ request: 'r', driver: DRIVER, pool: 'pool', device: '', ...result })),
+      1,
     )
   return { features: on, pools, usage, expressions: Object.keys(features).length === 0 ? EXPRESSIONS : new DeviceExpressions(on) }
 }

@@ -118,7 +118,7 @@ export function devicesIn({ resourceClaims = {}, devices = {} }: World): Devices
     ([name, { metadata, ...claim }]: [string, any]) =>
       ({ metadata: { namespace: 'default', name, uid: name, ...metadata }, spec: { devices: {} }, status: {}, ...claim }) as ResourceClaim,
   )
-  for (const { metadata, status } of claims) cluster.usage.store(metadata.uid ?? '', status.allocation?.devices.results)
+  for (const { metadata, status } of claims) cluster.usage.store(metadata.uid ?? '', status.allocation?.devices.results, 1)
   const { features, pools, usage, expressions, classes: resourceClasses } = cluster
   let made = 0
   return {

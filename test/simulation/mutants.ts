@@ -271,8 +271,15 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'a device that is being allocated is free for others',
     file: 'src/devices/usage.ts',
-    find: 'this.#stored.get(claim) ?? this.#assumed.get(claim) ?? NOTHING',
+    find: 'this.#stored.get(claim) ?? this.#assumed.get(claim)?.results ?? NOTHING',
     replace: 'this.#stored.get(claim) ?? NOTHING',
+  },
+  {
+    name: 'a device is free although its allocation may still be written',
+    file: 'src/scheduler/devices/client-devices.ts',
+    find: 'if (error instanceof AllocationUndecided) {',
+    replace: 'if (error instanceof AllocationUndecided && signal.aborted) {',
+    chores: ['devices'],
   },
   {
     name: 'a lease is held from when it was asked for',

@@ -10,19 +10,32 @@ import type { NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus
 import { messageOf } from '../../lib/error-message.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import { timestampOf } from '../../lib/time.ts'
-import { StatusError } from '../../schema/status-error.ts'
+import { mayHaveHappened, notFound, StatusError } from '../../schema/status-error.ts'
 
 export type ClaimDraft = Pick<ResourceClaim, 'metadata' | 'spec'>
 
 /** The pod or the group that a claim is reserved for. */
 type Consumer = ResourceClaimConsumerReference
 
+/** Nobody knows whether an allocation was written, or still will be. */
+export class AllocationUndecided extends Error {
+  /** The revision of the claim that the write replaces. */
+  readonly replaces: number
+  override readonly name = 'AllocationUndecided'
+
+  constructor(message: string, { metadata }: ResourceClaim) {
+    super(message)
+    this.replaces = Number(metadata.resourceVersion)
+  }
+}
+
 export interface ClaimWriter {
   /** The claim as it is now; undefined when it is gone or another has its name. */
   read(claim: ResourceClaim): ResourceClaim | undefined
   /**
    * Reserves a claim for a pod or a group, and allocates it if an allocation is given. Gives the claim as it is stored then. Throws
-   * when it cannot be: the claim is gone, allocated or not, or somebody else was first. Then the pod must be tried again.
+   * when it cannot be: the claim is gone, allocated or not, or somebody else was first. Then the pod must be tried again. Throws
+   * `AllocationUndecided` when the allocation may be stored nevertheless.
    */
   bind(claim: ResourceClaim, consumer: Consumer, allocation: AllocationResult | undefined): Promise<ResourceClaim>
   /** The same for an allocation that the pods of a group share: another one may have written it. */
@@ -170,8 +183,14 @@ class ClaimBinding {
       allocation: { ...given, ...(time && { allocationTimestamp: timestampOf(this.#client.now) }) },
       reservedFor: [...(ready.status.reservedFor ?? []), consumer],
     }
-    const what = allocation ? 'add allocation and reservation to' : 'add reservation to'
-    return during(`${what} claim ${shown}`, async () => this.#stored(await this.#claims.updateStatus({ ...ready, status }), ready))
+    const what = `${allocation ? 'add allocation and reservation to' : 'add reservation to'} claim ${shown}`
+    try {
+      const written = await this.#claims.updateStatus({ ...ready, status })
+      return this.#stored(written, ready)
+    } catch (error) {
+      if (allocation && mayHaveHappened(error)) throw new AllocationUndecided(`${what}: ${messageOf(error)}`, ready)
+      throw prefixed(what, error)
+    }
   }
 
   /** A claim that has devices cannot go before they are given back. */
@@ -183,7 +202,7 @@ class ClaimBinding {
   }
 
   #stored(written: { readonly object: ResourceClaim } | undefined, { metadata: { name = '' } }: ResourceClaim): ResourceClaim {
-    if (!written) throw new Error(`${this.#claims.resource.qualified} "${name}" not found`)
+    if (!written) throw notFound(this.#claims.resource, name)
     return written.object
   }
 }
@@ -203,15 +222,17 @@ function isLost(before: ResourceClaim, now: ResourceClaim | undefined): boolean 
   return (now.status.reservedFor ?? []).some(({ uid }) => !known.has(uid))
 }
 
-/** Prefixes the message of an error with the operation that failed. */
 async function during<T>(what: string, write: () => Promise<T>): Promise<T> {
   try {
     return await write()
   } catch (error) {
-    if (error instanceof StatusError) {
-      const { code, reason, message, details } = error
-      throw new StatusError(code, reason, `${what}: ${message}`, details)
-    }
-    throw new Error(`${what}: ${messageOf(error)}`)
+    throw prefixed(what, error)
   }
+}
+
+/** The same error, with the operation that failed before its message. */
+function prefixed(what: string, error: unknown): Error {
+  if (!(error instanceof StatusError)) return new Error(`${what}: ${messageOf(error)}`)
+  const { code, reason, message, details } = error
+  return new StatusError(code, reason, `${what}: ${message}`, details)
 }

@@ -7,11 +7,12 @@ import { EXTENDED_RESOURCE_ANNOTATION, isMadeFor } from '../../devices/pod-claim
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { PodGroup } from '../../kinds/scheduling/podgroup.ts'
-import { newUuid } from '../../lib/environment.ts'
+import { newUuid, startTimer, stopTimer, type Timer } from '../../lib/environment.ts'
 import { getOwn } from '../../lib/json-value.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import type { Assertions } from '../../schema/assertions.ts'
 import type { Devices } from '../lookups.ts'
-import { claimWriter } from './claim-writer.ts'
+import { AllocationUndecided, claimWriter } from './claim-writer.ts'
 import { ClusterDevices } from './cluster-devices.ts'
 
 export type ClientDevicesParts = {
@@ -20,9 +21,12 @@ export type ClientDevicesParts = {
   readonly gate: (name: string) => boolean
   /** Counts and reports devices that are given twice. */
   readonly assertions: Assertions
+  /** Called when devices are free that no change of an object has freed. */
+  readonly onFreed: () => void
+  readonly signal: AbortSignal
 }
 
-export function clientDevices({ client, eventsOf, gate, assertions }: ClientDevicesParts): {
+export function clientDevices({ client, eventsOf, gate, assertions, onFreed, signal }: ClientDevicesParts): {
   readonly devices: Devices
   readonly cluster: ClusterDevices
 } {
@@ -32,6 +36,26 @@ export function clientDevices({ client, eventsOf, gate, assertions }: ClientDevi
   const cluster = new ClusterDevices(features, assertions)
   const { pools, usage, expressions, classes } = cluster
   const writer = claimWriter({ client, eventsOf, recordsTime: features.bindingConditions })
+  const timers = new Set<Timer>()
+  signal.addEventListener('abort', () => timers.forEach(stopTimer), { once: true })
+
+  /** Keeps the devices of an allocation that may be stored nevertheless, until it cannot be any more. */
+  async function settled(uid: string, writing: Promise<ResourceClaim>): Promise<ResourceClaim> {
+    try {
+      return await writing
+    } catch (error) {
+      if (error instanceof AllocationUndecided) {
+        usage.leaveUndecided(uid, error.replaces)
+        const timer = startTimer(() => {
+          timers.delete(timer)
+          if (usage.giveUp(uid, error.replaces)) onFreed()
+        }, LIMITS.undecidedWriteMs).unref()
+        timers.add(timer)
+      }
+      throw error
+    }
+  }
+
   const devices: Devices = {
     features,
     pools,
@@ -44,8 +68,9 @@ export function clientDevices({ client, eventsOf, gate, assertions }: ClientDevi
         const device = usage.givenTwice(allocation?.devices.results ?? [])
         const { namespace, name } = claim.metadata
         if (device) throw assertions.failed('allocated_once', `the device ${device} would be given to the claim ${namespace}/${name}, too`)
-        return writer.bind(claim, consumer, allocation)
+        return settled(claim.metadata.uid ?? '', writer.bind(claim, consumer, allocation))
       },
+      share: (claim, consumer, allocation) => settled(claim.metadata.uid ?? '', writer.share(claim, consumer, allocation)),
     },
     claim: (namespace, name) => claims.get({ namespace, name }),
     hasGroupClaims: groups !== undefined && gate('DRAWorkloadResourceClaims'),

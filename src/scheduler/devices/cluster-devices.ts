@@ -50,10 +50,10 @@ export class ClusterDevices {
 
   onClaim({ type, current, previous }: Change<ResourceClaim>): void {
     // A name may have gone to another claim in between.
-    if (previous && previous.uid !== current.uid) this.usage.store(previous.uid, undefined)
+    if (previous && previous.uid !== current.uid) this.usage.store(previous.uid, undefined, current.revision)
     const allocation = type === 'deleted' ? undefined : current.object?.status.allocation
     const results = allocation?.devices.results ?? []
-    this.usage.store(current.uid, allocation && results)
+    this.usage.store(current.uid, allocation && results, current.revision)
     // Where everything was read again, changes do not come in the order in which they were made.
     if (this.usage.givenTwice(results)) nextIteration(() => this.#checkGivenOnce(`${current.namespace}/${current.name}`, results))
   }

@@ -35,6 +35,16 @@ export class SharedAllocations {
     this.#pending.set(claim, pending)
   }
 
+  /** A claim that was not there when its devices were chosen is there now. */
+  rename(from: string, to: string): void {
+    const pending = this.#pending.get(from)
+    if (!pending) return
+    this.#pending.delete(from)
+    this.#pending.set(to, pending)
+    this.#usage.forget(from)
+    this.#usage.assume(to, pending.allocation.devices.results ?? [])
+  }
+
   /** The pod has written the allocation, or will not. */
   drop(claim: string, pod: string): void {
     const pending = this.#pending.get(claim)

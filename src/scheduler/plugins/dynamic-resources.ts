@@ -482,7 +482,9 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
   )
   const { extended, taken } = found
   const temporary = `extended resources of ${pod.metadata.uid}`
-  const keyOf = (claim: ResourceClaim | undefined) => claim?.metadata.uid ?? temporary
+  /** The claim for extended resources, once it is there. */
+  let made: ResourceClaim | undefined
+  const keyOf = (claim: ResourceClaim | undefined) => (claim ?? made)?.metadata.uid ?? temporary
   const pending = pendingIn(cycle)
   for (const claim of claims) {
     const chosen = claim.status.allocation && pending.of(keyOf(claim))
@@ -492,7 +494,6 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
   for (const [claim, result] of results) pending.hold(keyOf(claim), result, uid)
   /** Claims as they were last written or read. */
   let current = [...claims]
-  let made: ResourceClaim | undefined
   let isBound = false
   let isReported = false
   let waitingSince: number | undefined
@@ -513,10 +514,13 @@ function reservation(cycle: Cycle, node: string, { state, found, args: { binding
     if (taken) await writer.reportNodeResources(pod, taken.statuses)
     isReported = taken !== undefined
     if (!extended) return
-    made ??= await writer.create(extended.draft)
+    if (!made) {
+      made = await writer.create(extended.draft)
+      pending.rename(temporary, keyOf(made))
+    }
     const given = results.get(undefined)
     if (!isReservedFor(pod.metadata.uid, made)) made = await writer.bind(made, consumerOf(pod), given)
-    pending.drop(temporary, uid)
+    pending.drop(keyOf(made), uid)
     current = [...current, made]
     await writer.reportExtended(pod, { requestMappings: extended.mappings, resourceClaimName: made.metadata.name ?? '' })
   }

@@ -1,4 +1,5 @@
 /** No device is allocated to two claims, and in the end every pod that can have its devices runs. */
+import { LIMITS } from '../../../src/lib/limits.ts'
 import { ask, type Chore, eventually, itemsOf, make, objectIn, repeatedly, rest, type Stage } from './chore.ts'
 
 const NAMESPACE = 'devices'
@@ -11,6 +12,10 @@ const KEY = `/resource.k8s.io/resourceclaims/${NAMESPACE}/`
 const NODES = 2
 const DEVICES_OF_NODE = 1
 const NAMES = 4
+/** How much later than its server gives it up the write of a claim may reach a shared store. */
+const MAX_LATER_MS = 3_000
+/** What a write may still take stays taken until the claim changes, or for this long. */
+const SETTLED_MS = LIMITS.undecidedWriteMs + 90_000
 
 export function devices(): Chore {
   /** The holders of devices, as the store has them now. */
@@ -25,13 +30,15 @@ export function devices(): Chore {
       nodes: NODES,
       nodeDevices: [`${DRIVER}=${DEVICES_OF_NODE}`],
     },
-    async prepare({ connection, onWrite, broken }) {
+    async prepare({ connection, onWrite, broken, delay, giveUpMs, random }) {
       await make(connection, '/api/v1/namespaces', { metadata: { name: NAMESPACE } })
       const selectors = [{ cel: { expression: `device.driver == "${DRIVER}"` } }]
       await make(connection, `${API}/deviceclasses`, { metadata: { name: 'gpu' }, spec: { selectors } })
       const requests = [{ name: 'one', exactly: { deviceClassName: 'gpu' } }]
       const template = { metadata: { name: 'one' }, spec: { spec: { devices: { requests } } } }
       await make(connection, `${API}/namespaces/${NAMESPACE}/resourceclaimtemplates`, template)
+      const chance = random.fork()
+      delay((key, { value }) => (value !== null && key.startsWith(KEY) && chance.oneIn(8) ? giveUpMs + 1 + chance.below(MAX_LATER_MS) : 0))
       onWrite(write => {
         if (!write.key.startsWith(KEY)) return
         const name = write.key.slice(KEY.length)
@@ -54,7 +61,7 @@ export function devices(): Chore {
         else await ask(connection, { method: 'POST', path: PODS, body: podOf(name) })
         await rest(stage, 200)
       }),
-    check: stage => eventually(stage, () => unsettled(stage), { everyMs: 2_000, withinMs: 90_000 }),
+    check: stage => eventually(stage, () => unsettled(stage), { everyMs: 2_000, withinMs: SETTLED_MS }),
   }
 }
 

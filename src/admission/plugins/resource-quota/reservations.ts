@@ -34,8 +34,8 @@ export type Note = {
   readonly takes: Readonly<Record<string, Readonly<Record<string, string>>>>
 }
 
-/** No write to a shared store lasts as long as this: an older reservation is of one that was not stored, or of a server that has ended. */
-export const MAX_RESERVED_MS = 2 * LIMITS.sharedWriteMs
+/** An older reservation is of a write that was not stored, or of a server that has ended. */
+export const MAX_RESERVED_MS = LIMITS.undecidedWriteMs
 
 /** Where servers over one store note their reservations. */
 export interface Notes {
