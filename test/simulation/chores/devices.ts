@@ -14,7 +14,7 @@ const DEVICES_OF_NODE = 1
 const NAMES = 4
 /** How much later than its server gives it up the write of a claim may reach a shared store. */
 const MAX_LATER_MS = 3_000
-/** What a write may still take stays taken until the claim changes, or for this long. */
+/** Devices that a write may still take stay taken for a while. */
 const SETTLED_MS = LIMITS.undecidedWriteMs + 90_000
 
 export function devices(): Chore {
