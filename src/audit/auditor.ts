@@ -6,6 +6,12 @@ import { type AuditPolicy, LEVELS, type Level } from './policy.ts'
 import { RequestAudit, type RequestFacts } from './request-audit.ts'
 import type { AuditSink } from './sink.ts'
 
+const annotated = (event: AuditEvent, key: string, value: string): AuditEvent => ({
+  ...event,
+  annotations: event.annotations.with(key, value),
+  receivedWith: event.receivedWith?.with(key, value),
+})
+
 export class Auditor {
   readonly #policy: AuditPolicy
   readonly #sink: AuditSink
@@ -19,7 +25,7 @@ export class Auditor {
     const sink = sinkFor((plugin, events) => this.#lost.set(plugin, (this.#lost.get(plugin) ?? 0) + events.length))
     this.#sink = {
       write: events => {
-        this.#events += events.length
+        for (const { receivedWith } of events) this.#events += receivedWith === undefined ? 1 : 2
         return sink.write(events)
       },
       isGrouped: sink.isGrouped === true,
@@ -33,7 +39,7 @@ export class Auditor {
   annotated(key: string, value: string): Auditor {
     const sink = this.#sink
     return new Auditor(this.#policy, () => ({
-      write: events => sink.write(events.map(event => ({ ...event, annotations: event.annotations.with(key, value) }))),
+      write: events => sink.write(events.map(event => annotated(event, key, value))),
       isGrouped: sink.isGrouped === true,
       settled: () => sink.settled?.(),
       flush: () => sink.flush?.(),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { Annotations } from './annotations.ts'
-import { type AuditEvent, type AuditedRequest, eventJson, type ObjectReference } from './event.ts'
+import { type AuditEvent, type AuditedRequest, eventJson, eventsOf, type ObjectReference } from './event.ts'
 import { EventLines } from './event-lines.ts'
 import { LEVELS, STAGES, type Stage } from './policy.ts'
 
@@ -60,6 +60,7 @@ const events: fc.Arbitrary<readonly AuditEvent[]> = request.chain(each =>
       requestObject: usually(undefined, '{"a":"ü"}'),
       responseObject: usually(undefined, '{"b":1}'),
       annotations: usually(Annotations.NONE, Annotations.of({ a: '1' }), Annotations.of({ a: '2', é: '"auditID":"' })),
+      receivedWith: fc.constantFrom(undefined, Annotations.NONE, Annotations.of({ a: '3' })),
     }),
     { minLength: 1, maxLength: 3 },
   ),
@@ -76,7 +77,13 @@ test('the line of an event is its JSON, whatever came before', () => {
       const all = requests.flat()
       const lines = new EventLines()
       for (const each of all) lines.addJson(each)
-      assert.equal(Buffer.from(lines.bytes).toString(), all.map(each => `${eventJson(each)}\n`).join(''))
+      assert.equal(
+        Buffer.from(lines.bytes).toString(),
+        all
+          .flatMap(eventsOf)
+          .map(each => `${eventJson(each)}\n`)
+          .join(''),
+      )
     }),
   )
 })

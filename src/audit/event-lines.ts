@@ -2,15 +2,15 @@
  * Lines of events that are collected until they are written with one call.
  *
  * Requests of a client are alike: the lines of those for one resource in one namespace differ in their id, their address, the name of the
- * object and their times. Such requests are of one form, which keeps the texts around those as templates, and a line is joined from a few
- * parts. Templates are few, so that they stay in the caches of the processor, whichever objects are asked for. Lines are encoded when they
- * are written, all at once.
+ * object and their times. Such requests are of one form, which keeps the last line of each stage as a template, as bytes: the next line is
+ * made by putting its own texts over those of the last, most of which are as long and stand at the same place, and by copying it as a whole.
+ * Templates are few, so that they stay in the caches of the processor, whichever objects are asked for.
  */
-import { microTimestampOf } from '../lib/time.ts'
+import { timestampOf } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
 import type { Annotations } from './annotations.ts'
 import { isPlain } from './escaped-json.ts'
-import { type AuditEvent, type AuditedRequest, eventJson, isCodeAlone, type ObjectReference } from './event.ts'
+import { type AuditEvent, type AuditedRequest, eventJson, eventsOf, isCodeAlone, type ObjectReference } from './event.ts'
 import type { Level, Stage } from './policy.ts'
 
 const FIRST_BYTES = 64 * 1024
@@ -23,80 +23,58 @@ export class EventLines {
   readonly #forms = new Forms()
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #length = 0
-  /** Lines of ASCII that follow the bytes; they are encoded with one call. */
-  #text = ''
-  /** The last request and object, their form, and the texts that are put into its templates; no address where some text is not plain. */
+  /** The last request and object, and their form. */
   #request: AuditedRequest | undefined
   #objectRef: ObjectReference | undefined
   #form: Form | undefined
-  #address: string | undefined
-  #name = ''
-  #received = ''
 
   get byteLength(): number {
-    return this.#length + this.#text.length
+    return this.#length
   }
 
   /** The lines so far; they hold until more are added. */
   get bytes(): Uint8Array {
-    this.#encode()
     return this.#bytes.subarray(0, this.#length)
   }
 
   /** Adds a line, without its end. */
   add(line: string): void {
-    this.#encode()
     this.#reserve(line.length * MAX_CHARACTER_BYTES + 1)
     this.#length += this.#bytes.write(line, this.#length, 'utf8')
     this.#bytes[this.#length++] = NEWLINE
   }
 
-  /** Adds an event as a line of JSON. */
+  /** Adds an event as a line of JSON, after the one that comes with it. */
   addJson(event: AuditEvent): void {
     const line = this.#lineOf(event)
-    if (line === undefined) this.add(eventJson(event))
-    else this.#text += line
+    if (line) this.#append(line)
+    else for (const each of eventsOf(event)) this.add(eventJson(each))
   }
 
   clear(): void {
     this.#length = 0
-    this.#text = ''
     // Neither the request nor its bodies are kept.
     this.#request = this.#objectRef = undefined
     if (this.#bytes.byteLength > MAX_KEPT_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
   }
 
   /** A line from a template; undefined where there is none, or a text needs other escapes than those that addresses have. */
-  #lineOf(event: AuditEvent): string | undefined {
+  #lineOf(event: AuditEvent): Uint8Array | undefined {
     if (!isUsual(event)) return undefined
     const { request, objectRef } = event
     // Most events come with another of their request, which differs in little.
-    if (request !== this.#request || objectRef !== this.#objectRef) this.#turnTo(request, objectRef)
-    const address = this.#address
-    const template = address === undefined ? undefined : this.#form?.of(event)
-    if (!template) return undefined
-    const received = this.#received
-    const reached = event.reachedAt === request.receivedAt ? received : microTimestampOf(event.reachedAt)
-    const { beforeId, beforeAddress, beforeName, beforeReceived, beforeReached, rest } = template
-    return `${beforeId}${request.auditID}${beforeAddress}${address}${beforeName}${this.#name}${beforeReceived}${received}${beforeReached}${reached}${rest}`
+    if (request !== this.#request || objectRef !== this.#objectRef) {
+      this.#request = request
+      this.#objectRef = objectRef
+      this.#form = this.#forms.of(request, objectRef)
+    }
+    return this.#form?.of(event)?.lineOf(event)
   }
 
-  #turnTo(request: AuditedRequest, objectRef: ObjectReference | undefined): void {
-    const name = objectRef?.name ?? ''
-    this.#request = request
-    this.#objectRef = objectRef
-    this.#form = this.#forms.of(request, objectRef)
-    this.#address = isPlain(name) ? escapedAddress(request.requestURI) : undefined
-    this.#name = name
-    this.#received = microTimestampOf(request.receivedAt)
-  }
-
-  #encode(): void {
-    const text = this.#text
-    if (text === '') return
-    this.#text = ''
-    this.#reserve(text.length)
-    this.#length += this.#bytes.write(text, this.#length, 'latin1')
+  #append(line: Uint8Array): void {
+    this.#reserve(line.byteLength)
+    this.#bytes.set(line, this.#length)
+    this.#length += line.byteLength
   }
 
   #reserve(more: number): void {
@@ -116,23 +94,147 @@ function escapedAddress(address: string): string | undefined {
   return isPlain(address.replaceAll('&', '')) ? address.replaceAll('&', '\\u0026') : undefined
 }
 
-/** The parts of a line around its id, its address, the name of its object and its times, all of ASCII. */
-type Template = {
+/** Texts of a line that differ from request to request: they stand where a character of their own stands in its pattern. */
+const MARKS = { id: '\ue000', address: '\ue001', name: '\ue002', received: '\ue003', reached: '\ue004' } as const
+type Slot = keyof typeof MARKS
+const ANY_MARK = /([\ue000-\ue004])/
+
+/** The last line of its kind, over which the next one is put. An event that comes with another has two lines, which are one here. */
+class Template {
   readonly stage: Stage
   /** The status code; 0 before there is a response. */
   readonly code: number
   readonly annotations: Annotations
-  readonly beforeId: string
-  readonly beforeAddress: string
-  /** Empty, as the name, where the object has none. */
-  readonly beforeName: string
-  readonly beforeReceived: string
-  readonly beforeReached: string
-  readonly rest: string
+  readonly receivedWith: Annotations | undefined
+  /** Constant texts, with a mark between two of them. */
+  readonly #pattern: readonly string[]
+  #line = NO_LINE
+  /** The texts that the line has, no address where it is not whole; the address may be longer in the line. */
+  #address: string | undefined
+  #addressLength = 0
+  #name = ''
+  #ids: readonly number[] = []
+  #addresses: readonly number[] = []
+  #names: readonly number[] = []
+  readonly #received = new TimeInLine()
+  readonly #reached = new TimeInLine()
+
+  constructor(event: AuditEvent, pattern: readonly string[]) {
+    this.stage = event.stage
+    this.code = codeOf(event)
+    this.annotations = event.annotations
+    this.receivedWith = event.receivedWith
+    this.#pattern = pattern
+  }
+
+  /** The line of an event, which holds until the next; undefined where a text or a time is unusual. */
+  lineOf({ request, objectRef, reachedAt }: AuditEvent): Uint8Array | undefined {
+    const name = objectRef?.name ?? ''
+    if ((request.requestURI !== this.#address || name !== this.#name) && !this.#turnTo(request.requestURI, name)) return undefined
+    const line = this.#line
+    for (const at of this.#ids) put(line, at, request.auditID)
+    return this.#received.put(line, request.receivedAt) && this.#reached.put(line, reachedAt) ? line : undefined
+  }
+
+  #turnTo(address: string, name: string): boolean {
+    const fits = this.#address !== undefined && address.length === this.#addressLength && name.length === this.#name.length
+    // The line is not whole until all are there.
+    this.#address = undefined
+    const isPut = fits && putPlain(this.#line, this.#addresses, address) && putPlain(this.#line, this.#names, name)
+    if (!isPut && !this.#make(address, name)) return false
+    this.#address = address
+    this.#name = name
+    return true
+  }
+
+  /** Makes the line anew, with room for its id and its times. */
+  #make(address: string, name: string): boolean {
+    const escaped = isPlain(name) ? escapedAddress(address) : undefined
+    if (escaped === undefined) return false
+    const texts: Readonly<Record<Slot, string>> = { id: EMPTY_ID, address: escaped, name, received: EMPTY_TIME, reached: EMPTY_TIME }
+    const places: Record<Slot, number[]> = { id: [], address: [], name: [], received: [], reached: [] }
+    let text = ''
+    for (const piece of this.#pattern) {
+      const slot = SLOTS.find(each => MARKS[each] === piece)
+      if (slot) places[slot].push(text.length)
+      text += slot ? texts[slot] : piece
+    }
+    this.#ids = places.id
+    this.#addresses = places.address
+    this.#names = places.name
+    this.#received.places = places.received
+    this.#reached.places = places.reached
+    this.#addressLength = escaped.length
+    this.#line = Buffer.from(text, 'latin1')
+    return true
+  }
 }
 
-const MAX_TEMPLATE_LENGTH = 4000
+const SLOTS = Object.keys(MARKS) as Slot[]
+const NO_LINE = new Uint8Array(0)
 const UUID_LENGTH = 36
+const EMPTY_ID = ' '.repeat(UUID_LENGTH)
+const EMPTY_TIME = '2006-01-02T15:04:05.000000Z'
+const SECONDS_LENGTH = '2006-01-02T15:04:05'.length
+
+/** A time in microseconds at some places of a line. It mostly is of the same second as the last. */
+class TimeInLine {
+  #places: readonly number[] = []
+  #second = Number.NaN
+
+  set places(places: readonly number[]) {
+    this.#places = places
+    this.#second = Number.NaN
+  }
+
+  /** Puts a time there, in milliseconds since the epoch. False for one that takes more characters. */
+  put(line: Uint8Array, time: number): boolean {
+    const second = Math.floor(time / 1000)
+    const micros = Math.floor(Math.round((time - second * 1000) * 1e6) / 1000)
+    if (micros >= 1_000_000 || (second !== this.#second && !this.#putSecond(line, second))) return false
+    for (const place of this.#places) putMicros(line, place, micros)
+    return true
+  }
+
+  #putSecond(line: Uint8Array, second: number): boolean {
+    const text = timestampOf(second * 1000)
+    if (text.length !== SECONDS_LENGTH + 1) return false
+    for (const place of this.#places) put(line, place, text.slice(0, SECONDS_LENGTH))
+    this.#second = second
+    return true
+  }
+}
+
+function putMicros(line: Uint8Array, place: number, micros: number): void {
+  let rest = micros
+  for (let at = place + EMPTY_TIME.length - 2; at > place + SECONDS_LENGTH; at--) {
+    const next = Math.trunc(rest / 10)
+    line[at] = ZERO + (rest - next * 10)
+    rest = next
+  }
+}
+
+const ZERO = 0x30
+
+/** Puts a text of ASCII there. A loop is faster than calls of the engine for texts of this length. */
+function put(line: Uint8Array, at: number, text: string): void {
+  for (let i = 0; i < text.length; i++) line[at + i] = text.charCodeAt(i)
+}
+
+/** Puts a text at some places up to the first character that has to be escaped; whether there is none. */
+function putPlain(line: Uint8Array, places: readonly number[], text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code >= PLAIN_CODES.length || PLAIN_CODES[code] === 0) return false
+    for (const place of places) line[place + i] = code
+  }
+  return true
+}
+
+/** 1 for each character of ASCII that stands for itself. */
+const PLAIN_CODES = Uint8Array.from({ length: 128 }, (_, code) => Number(isPlain(String.fromCharCode(code))))
+
+const MAX_TEMPLATE_LENGTH = 8000
 /** Forms are sorted into sets by a hash, and each set has few. */
 const SETS = 256
 const MAX_OF_SET = 4
@@ -161,12 +263,10 @@ class Form {
     this.#hasName = Boolean(objectRef?.name)
   }
 
-  /** The template for an event of such a request; undefined where it cannot have one. */
+  /** The template for events of such a request; undefined where it cannot have one. */
   of(event: AuditEvent): Template | undefined {
-    const { stage, annotations } = event
     const code = codeOf(event)
-    for (const template of this.#templates)
-      if (template.stage === stage && template.code === code && template.annotations === annotations) return template
+    for (const template of this.#templates) if (hasOutcome(template, event, code)) return template
     const template = templateOf(event)
     if (!template) return undefined
     if (this.#templates.length < MAX_TEMPLATES) this.#templates.push(template)
@@ -235,6 +335,9 @@ const isUsual = ({ request, impersonated, objectRef, responseStatus, requestObje
   requestObject === undefined &&
   responseObject === undefined
 
+const hasOutcome = (template: Template, { stage, annotations, receivedWith }: AuditEvent, code: number): boolean =>
+  template.stage === stage && template.code === code && template.annotations === annotations && template.receivedWith === receivedWith
+
 const codeOf = ({ responseStatus }: AuditEvent): number => responseStatus?.code ?? 0
 
 /** A hash of lengths and a few characters: it has to be cheap, and most forms of a server differ in them. */
@@ -250,41 +353,28 @@ function hashOf({ verb, user, userAgent }: AuditedRequest, objectRef: ObjectRefe
 const ends = (text: string): number =>
   text === '' ? 0 : text.length + Math.imul(text.charCodeAt(0), 7) + Math.imul(text.charCodeAt(text.length - 1), 131)
 
-/** Stands for a text that is replaced. */
-const MARK = '\ue000'
-const TIMES = ['"requestReceivedTimestamp":"', '"stageTimestamp":"'] as const
+/** Both times of a line. Quotes within texts are escaped, so that the first such text is the name of the field. */
+const TIMES = /("requestReceivedTimestamp":")[^"]*(".*?"stageTimestamp":")[^"]*/
 
 function templateOf(event: AuditEvent): Template | undefined {
-  const { request, stage, objectRef, annotations } = event
+  const { request, objectRef } = event
   const hasName = Boolean(objectRef?.name)
   const { level, verb, user, sourceIPs, userAgent, receivedAt } = request
-  const json = eventJson({
+  const lines = eventsOf({
     ...event,
-    request: { level, verb, user, sourceIPs, userAgent, receivedAt, auditID: MARK, requestURI: MARK },
-    ...(hasName && { objectRef: { ...objectRef, name: MARK } }),
+    request: { level, verb, user, sourceIPs, userAgent, receivedAt, auditID: MARKS.id, requestURI: MARKS.address },
+    ...(hasName && { objectRef: { ...objectRef, name: MARKS.name } }),
+  }).map((each, i, all) => {
+    // Where it comes with another event, the stage was reached when the request was received.
+    const reached = i === all.length - 1 ? MARKS.reached : MARKS.received
+    return `${eventJson(each).replace(TIMES, `$1${MARKS.received}$2${reached}`)}\n`
   })
-  const parts = `${json}\n`.split(MARK)
-  // There are more where another text has the mark as well.
-  if (parts.length !== (hasName ? 4 : 3) || json.length > MAX_TEMPLATE_LENGTH || !parts.every(isAscii)) return undefined
-  const [beforeId, beforeAddress, third, fourth] = parts as [string, string, string, string | undefined]
-  const [beforeName, last] = fourth === undefined ? ['', third] : [third, fourth]
-  // Quotes within texts are escaped, so that the first such text is the name of the field.
-  const [received, reached] = TIMES.map(name => last.indexOf(name) + name.length) as [number, number]
-  const afterTime = (at: number) => last.indexOf('"', at)
-  return {
-    stage,
-    code: codeOf(event),
-    annotations,
-    beforeId: narrow(beforeId),
-    beforeAddress: narrow(beforeAddress),
-    beforeName: narrow(beforeName),
-    beforeReceived: narrow(last.slice(0, received)),
-    beforeReached: narrow(last.slice(afterTime(received), reached)),
-    rest: narrow(last.slice(afterTime(reached))),
-  }
+  const pattern = lines.join('').split(ANY_MARK)
+  const constant = pattern.filter((_, i) => i % 2 === 0)
+  // There are more where another text has a mark as well.
+  const marks = lines.length * (hasName ? 5 : 4)
+  if (pattern.length !== 2 * marks + 1 || pattern.join('').length > MAX_TEMPLATE_LENGTH || !constant.every(isAscii)) return undefined
+  return new Template(event, pattern)
 }
 
 const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length
-
-/** The same text with one byte for a character: a part of a text with the mark in it has two, and so would all lines that begin with it. */
-const narrow = (text: string): string => Buffer.from(text, 'latin1').toString('latin1')

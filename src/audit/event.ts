@@ -57,6 +57,26 @@ export type AuditEvent = {
   readonly requestObject: string | undefined
   readonly responseObject: string | undefined
   readonly annotations: Annotations
+  /** The annotations of the event of its stage RequestReceived, where that is written together with this one, before it. */
+  readonly receivedWith?: Annotations | undefined
+}
+
+/** An event by itself, after the one that comes with it. */
+export function eventsOf(event: AuditEvent): readonly AuditEvent[] {
+  const { receivedWith, ...alone } = event
+  if (receivedWith === undefined) return [event]
+  const received: AuditEvent = {
+    request: event.request,
+    stage: 'RequestReceived',
+    reachedAt: event.request.receivedAt,
+    impersonated: undefined,
+    objectRef: event.objectRef,
+    responseStatus: undefined,
+    requestObject: undefined,
+    responseObject: undefined,
+    annotations: receivedWith,
+  }
+  return [received, alone]
 }
 
 export const EVENT_VERSION = 'audit.k8s.io/v1'

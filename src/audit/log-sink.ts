@@ -1,6 +1,6 @@
 /** Writes each event as a line of a log. */
 import type { MaybePromise } from '../lib/maybe-promise.ts'
-import { type AuditEvent, eventLine } from './event.ts'
+import { type AuditEvent, eventLine, eventsOf } from './event.ts'
 import { EventLines } from './event-lines.ts'
 import type { AuditSink, LostEvents } from './sink.ts'
 
@@ -97,7 +97,7 @@ export class LogSink implements AuditSink {
       return isKept
     }
     const failed = (error: unknown): boolean => {
-      this.#options.lost(PLUGIN, (error as Error).message, events)
+      this.#options.lost(PLUGIN, (error as Error).message, events.flatMap(eventsOf))
       return done(false)
     }
     try {
@@ -118,8 +118,8 @@ export class LogSink implements AuditSink {
     const { format } = this.#options
     try {
       for (const event of events) {
-        if (format === 'legacy') this.#lines.add(eventLine(event))
-        else this.#lines.addJson(event)
+        if (format === 'json') this.#lines.addJson(event)
+        else for (const each of eventsOf(event)) this.#lines.add(eventLine(each))
       }
       return this.#writer.append(this.#lines.bytes)
     } finally {

@@ -4,14 +4,15 @@ import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import { Annotations } from './annotations.ts'
-import type { AuditEvent, AuditedRequest, Impersonated, ObjectReference, ResponseStatus } from './event.ts'
+import { type AuditEvent, type AuditedRequest, eventsOf, type Impersonated, type ObjectReference, type ResponseStatus } from './event.ts'
 import { LEVELS, type Level, type RequestRule, type Stage } from './policy.ts'
 import type { AuditSink } from './sink.ts'
 
 /** The facts about a request that its first line, its headers and its sender give. */
-export type RequestFacts = Omit<AuditedRequest, 'level' | 'verb'> & {
+export type RequestFacts = Omit<AuditedRequest, 'level' | 'verb' | 'receivedAt'> & {
   /** The milliseconds that have passed since it was received. */
   readonly elapsed: { readonly total: number }
+  readonly now: () => Date
 }
 
 /** Takes the body of a request. */
@@ -30,18 +31,20 @@ export class RequestAudit implements AuditedRequest {
   readonly user: User | undefined
   readonly sourceIPs: readonly string[]
   readonly userAgent: string
-  readonly receivedAt: number
+  readonly #now: RequestFacts['now']
   readonly #elapsed: RequestFacts['elapsed']
   readonly #rule: RequestRule
   readonly #sink: AuditSink
+  /** Known once it is needed: clocks are read as seldom as possible. */
+  #receivedAt: number | undefined
   #annotations = Annotations.NONE
   #objectRef: ObjectReference | undefined
   #impersonated: Impersonated | undefined
   #status: ResponseStatus | undefined
   #requestObject: string | undefined
   #responseObject: string | undefined
-  /** The event of a stage that is written with the next. */
-  #held: AuditEvent | undefined
+  /** The annotations of the event of RequestReceived, which is written with the next. */
+  #receivedWith: Annotations | undefined
 
   constructor(
     facts: RequestFacts,
@@ -55,7 +58,7 @@ export class RequestAudit implements AuditedRequest {
     this.user = facts.user
     this.sourceIPs = facts.sourceIPs
     this.userAgent = facts.userAgent
-    this.receivedAt = facts.receivedAt
+    this.#now = facts.now
     this.#elapsed = facts.elapsed
     this.#rule = rule
     this.#sink = sink
@@ -124,38 +127,44 @@ export class RequestAudit implements AuditedRequest {
     this.#responseObject = this.#withoutManagers(json.trimEnd())
   }
 
-  /** Writes the event of a stage, unless the policy omits it. False where the sink could not keep it. */
-  stage(stage: Stage): boolean | Promise<boolean> {
-    const held = this.#held
-    const isOmitted = this.#rule.omitStages.has(stage)
-    if (!held) return isOmitted || this.#sink.write([this.#event(stage)])
-    this.#held = undefined
-    return this.#sink.write(isOmitted ? [held] : [held, this.#event(stage)])
+  get receivedAt(): number {
+    this.#receivedAt ??= this.#now().getTime() - this.#elapsed.total
+    return this.#receivedAt
   }
 
-  /** Makes the event of a stage, to be written with that of the next. */
-  hold(stage: Stage): void {
-    if (!this.#rule.omitStages.has(stage)) this.#held = this.#event(stage)
+  /** Writes the event of a stage, unless the policy omits it. False where the sink could not keep it. */
+  stage(stage: Stage, elapsed?: number): boolean | Promise<boolean> {
+    if (!this.#rule.omitStages.has(stage)) return this.#sink.write([this.#event(stage, elapsed)])
+    return this.release()
+  }
+
+  /** Has the event of RequestReceived written with that of the next stage. Until then nothing must change but the outcome and annotations. */
+  hold(): void {
+    if (!this.#rule.omitStages.has('RequestReceived')) this.#receivedWith = this.#annotations
   }
 
   /** Writes the event that is held, if there is one: the next comes later. */
-  release(): void {
-    const held = this.#held
-    this.#held = undefined
-    if (held) void this.#sink.write([held])
+  release(): boolean | Promise<boolean> {
+    if (this.#receivedWith === undefined) return true
+    const [received] = eventsOf(this.#event('ResponseComplete'))
+    return this.#sink.write([received!])
   }
 
-  #event(stage: Stage): AuditEvent {
+  #event(stage: Stage, elapsed = stage === 'RequestReceived' ? 0 : this.#elapsed.total): AuditEvent {
+    this.#receivedAt ??= this.#now().getTime() - (stage === 'RequestReceived' ? this.#elapsed.total : elapsed)
+    const receivedWith = this.#receivedWith
+    this.#receivedWith = undefined
     return {
       request: this,
       stage,
-      reachedAt: stage === 'RequestReceived' ? this.receivedAt : this.receivedAt + this.#elapsed.total,
+      reachedAt: this.#receivedAt + elapsed,
       impersonated: this.#impersonated,
       objectRef: this.#objectRef,
       responseStatus: this.#status,
       requestObject: this.#requestObject,
       responseObject: this.#responseObject,
       annotations: this.#annotations,
+      receivedWith,
     }
   }
 

@@ -2,7 +2,10 @@
 import type { AuditEvent } from './event.ts'
 
 export interface AuditSink {
-  /** Takes events in the order in which they happened. False when they could not be kept; the sink has reported that itself. */
+  /**
+   * Takes events in the order in which they happened. False when they could not be kept; the sink has reported that itself. An event comes
+   * with another one (`receivedWith`) only where `isGrouped`.
+   */
   write(events: readonly AuditEvent[]): boolean | Promise<boolean>
   /** Waits until all events that `write` has taken without waiting are kept; undefined where they are, or where nobody waits for that. */
   settled?(): Promise<void> | undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Auditor } from '../audit/auditor.ts'
-import type { AuditEvent } from '../audit/event.ts'
+import { type AuditEvent, eventsOf } from '../audit/event.ts'
 import { AuditPolicy } from '../audit/policy.ts'
 import type { AuditSink } from '../audit/sink.ts'
 import { Stopwatch } from '../lib/stopwatch.ts'
@@ -88,7 +88,7 @@ test('a connection that asks before it sends gets the response at once, and wait
 function groupedSink() {
   const calls: (readonly AuditEvent[])[] = []
   const sink: AuditSink = { isGrouped: true, write: events => calls.push(events) > 0, async close() {} }
-  return { sink, calls, stages: () => calls.map(events => events.map(({ stage }) => stage)) }
+  return { sink, calls, stages: () => calls.map(events => events.flatMap(eventsOf).map(({ stage }) => stage)) }
 }
 
 test('both events of a read that waits for nothing are written together', () => {

@@ -38,7 +38,7 @@ export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
     exchange.audit = record
     // A read that waits for nothing is over within this iteration: both of its events are written then.
     if (auditor.isGrouped && !mayHaveEffects(exchange)) {
-      record.hold('RequestReceived')
+      record.hold()
       return conclude(next, exchange, record)
     }
     const kept = record.stage('RequestReceived')
@@ -89,8 +89,8 @@ function open({ request, route, id, user, notes, stopwatch }: Exchange, auditor:
     user,
     sourceIPs: sourceIPs(request),
     userAgent: shortAgent(header(request.headers, 'user-agent') ?? ''),
-    receivedAt: now().getTime() - stopwatch.total,
     elapsed: stopwatch,
+    now,
   }
   const record = auditor.begin(facts, route.attributes)
   if (record && notes) for (const [key, value] of notes) record.annotate(key, value)
@@ -105,7 +105,7 @@ function conclude(next: Handler, exchange: Exchange, record: RequestAudit): Mayb
     return failed(error, exchange, record)
   }
   if (!(response instanceof Promise)) return finish(response, exchange, record)
-  record.release()
+  void record.release()
   return response.then(
     made => finish(made, exchange, record),
     error => failed(error, exchange, record),
@@ -179,8 +179,9 @@ function finish(response: Response, exchange: Exchange, record: RequestAudit): M
 }
 
 function complete(record: RequestAudit, exchange: Exchange): MaybePromise<unknown> {
-  annotateLatency(record, exchange)
-  if (!isLongRunning(exchange)) return record.stage('ResponseComplete')
+  const elapsed = exchange.stopwatch.total
+  if (elapsed > SLOW_MS) annotateLatency(record, exchange, elapsed)
+  if (!isLongRunning(exchange)) return record.stage('ResponseComplete', elapsed)
   return whenDone(record.stage('ResponseStarted'), () => record.stage('ResponseComplete'))
 }
 
@@ -190,9 +191,7 @@ const SLOW_MS = 500
 const PHASES: Readonly<Record<string, string>> = { authn: 'authentication', authz: 'authorization', queue: 'apf-queue-wait' }
 
 /** Says of a slow request where its time went. */
-function annotateLatency(record: RequestAudit, { stopwatch }: Exchange): void {
-  const total = stopwatch.total
-  if (total <= SLOW_MS) return
+function annotateLatency(record: RequestAudit, { stopwatch }: Exchange, total: number): void {
   for (const [phase, ms] of Object.entries(stopwatch.phases))
     if (PHASES[phase] !== undefined) record.annotate(LATENCY + PHASES[phase], durationText(ms))
   record.annotate(`${LATENCY}total`, durationText(total))
