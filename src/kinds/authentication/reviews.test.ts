@@ -43,8 +43,8 @@ test('a token is reviewed for the audiences that are named', async t => {
   }
   const bench = await openBench([TokenReview], { access })
   t.after(() => bench.close())
-  const review = async (spec: object) => {
-    const { code, body } = await bench.send('POST tokenreviews', { spec, status: { error: 'mine', authenticated: true } })
+  const review = async (spec: object, status: object = { authenticated: true }) => {
+    const { code, body } = await bench.send('POST tokenreviews', { spec, status })
     return [code, body.status ?? body.message]
   }
   assert.deepEqual(await review({ token: 'good', audiences: ['a', 'b'] }), [
@@ -54,6 +54,9 @@ test('a token is reviewed for the audiences that are named', async t => {
   assert.deepEqual(asked, [['good', ['a', 'b']]])
   assert.deepEqual(await review({ token: 'bad' }), [201, { user: {}, error: 'invalid bearer token' }])
   assert.deepEqual(await review({ token: 'other' }), [201, { user: {} }])
+  const sent = { user: { username: 'mine' }, audiences: ['mine'], error: 'mine' }
+  assert.deepEqual(await review({ token: 'other' }, sent), [201, sent], 'as at kube-apiserver, only fields that the review decides change')
+  assert.deepEqual(await review({ token: 'bad' }, sent), [201, { ...sent, error: 'invalid bearer token' }])
   assert.deepEqual(await review({}), [400, 'token is required for TokenReview in authentication'])
 })
 

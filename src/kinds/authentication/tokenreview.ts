@@ -36,9 +36,11 @@ export const TokenReview = defineKind({
     async review(review, { access, signal }) {
       const { token = '', audiences } = review.spec
       const found = await access.authenticate(token, audiences ?? [], { signal })
-      if (found.outcome === 'none') review.status = { user: {} }
-      else if (found.outcome === 'invalid') review.status = { user: {}, error: found.reason }
-      else review.status = { authenticated: true, user: userInfoOf(found.user), audiences: [...found.audiences] }
+      // Of a status that the client has sent, kube-apiserver replaces only the fields that the review decides.
+      const { authenticated: _, user = {}, ...sent } = review.status ?? {}
+      if (found.outcome === 'none') review.status = { user, ...sent }
+      else if (found.outcome === 'invalid') review.status = { user, ...sent, error: found.reason }
+      else review.status = { ...sent, authenticated: true, user: userInfoOf(found.user), audiences: [...found.audiences] }
       return review
     },
   },
