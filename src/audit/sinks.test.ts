@@ -149,6 +149,20 @@ test('large events lose their bodies, larger ones are lost, and batches are spli
   assert.deepEqual(lost, ['truncate: event is too large even after truncating'])
 })
 
+test('each of two events that come together is measured by itself', async () => {
+  const stages: string[][] = []
+  const sink: AuditSink = { write: events => stages.push(events.map(({ stage }) => stage)) > 0, async close() {} }
+  const lost: string[] = []
+  const truncating = new TruncatingSink(sink, {
+    limits: { maxEventBytes: 500, maxBatchBytes: 600 },
+    lost: (_, why, events) => lost.push(`${why}: ${events.map(({ stage }) => stage)}`),
+  })
+  const annotations = Annotations.of({ long: 'x'.repeat(500) })
+  await truncating.write([event('a', { receivedWith: Annotations.NONE }), event('b', { receivedWith: Annotations.NONE, annotations })])
+  assert.deepEqual(stages, [['RequestReceived'], ['ResponseComplete'], ['RequestReceived']])
+  assert.deepEqual(lost, ['event is too large even after truncating: ResponseComplete'])
+})
+
 test('a log file is rotated, compressed and cleaned up', async t => {
   const folder = folderOf(t)
   const path = join(folder, 'logs', 'audit.log')

@@ -1,6 +1,6 @@
 /** Keeps events and batches below a size: events that are too large lose their bodies, batches are split. */
 import { aggregate } from '../lib/go-text.ts'
-import { type AuditEvent, eventJson } from './event.ts'
+import { type AuditEvent, eventJson, eventsOf } from './event.ts'
 import type { AuditSink, LostEvents } from './sink.ts'
 
 export type Truncation = { readonly maxEventBytes: number; readonly maxBatchBytes: number }
@@ -30,7 +30,7 @@ export class TruncatingSink implements AuditSink {
     const batches: AuditEvent[][] = []
     const tooLarge: AuditEvent[] = []
     let bytes = 0
-    for (const whole of events) {
+    for (const whole of events.flatMap(eventsOf)) {
       let event = whole
       let size = sizeOf(event)
       if (size > maxEventBytes && (event.request.level === 'Request' || event.request.level === 'RequestResponse')) {
