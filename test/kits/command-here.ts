@@ -6,6 +6,7 @@ import type { Finished } from '../kit.ts'
 type Output = { readonly stdout: Buffer[]; readonly stderr: Buffer[] }
 
 const commands = new AsyncLocalStorage<Output>()
+let isRunning = false
 
 /**
  * Runs a command line to its end, as `keelson` of `test/kit.ts` does in a process. Not for commands that serve or that start programs: signals
@@ -13,6 +14,8 @@ const commands = new AsyncLocalStorage<Output>()
  * process of its own as well.
  */
 export async function keelsonHere(...args: readonly string[]): Promise<Finished> {
+  if (isRunning) throw new Error('one command at a time: wait for the last one')
+  isRunning = true
   const output: Output = { stdout: [], stderr: [] }
   const undo = [capture('stdout'), capture('stderr')]
   try {
@@ -23,6 +26,7 @@ export async function keelsonHere(...args: readonly string[]): Promise<Finished>
     for (const restore of undo.reverse()) restore()
     // Node follows every promise of the process while there is a store: only as long as a command runs.
     commands.disable()
+    isRunning = false
   }
 }
 

@@ -36,7 +36,7 @@ export const TokenReview = defineKind({
     async review(review, { access, signal }) {
       const { token = '', audiences } = review.spec
       const found = await access.authenticate(token, audiences ?? [], { signal })
-      // Of a status that the client has sent, kube-apiserver replaces only the fields that the review decides.
+      // As at kube-apiserver, a status that was sent stays, but for the fields that the review decides.
       const { authenticated: _, user = {}, ...sent } = review.status ?? {}
       if (found.outcome === 'none') review.status = { user, ...sent }
       else if (found.outcome === 'invalid') review.status = { user, ...sent, error: found.reason }

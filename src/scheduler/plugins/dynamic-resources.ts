@@ -5,7 +5,6 @@
  */
 
 import { allocate, type Choice, stepBudget } from '../../devices/allocate.ts'
-import { allocationResult } from '../../devices/allocation-result.ts'
 import { AllocationError, type PreparedClaim, prepareClaim } from '../../devices/claim-requests.ts'
 import { extendedRequests, isDeviceResource } from '../../devices/extended-resources.ts'
 import { type GivenDevice, isMapped, nodeResourcesOf } from '../../devices/node-resources.ts'
@@ -14,42 +13,38 @@ import {
   consumerFor,
   consumerOf,
   EXTENDED_RESOURCE_ANNOTATION,
-  isMadeFor,
   isMadeForPod,
-  isReservedFor,
   isReservedForPod,
   notMadeFor,
 } from '../../devices/pod-claims.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
-import type { AllocationResult, ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
+import type { ResourceClaimConsumerReference } from '../../kinds/resource/allocation-shapes.ts'
 import type { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { coverageFault } from '../../kinds/rules/pod/resources/claim-coverage-rules.ts'
 import { isHugePageResource } from '../../kinds/rules/pod/resources/resource-rules.ts'
 import { type NodeTest, nodesSelectedBy } from '../../kinds/rules/pod/scheduling/node-match.ts'
-import type { NodeAllocatableResourceClaimStatus, PodExtendedResourceClaimStatus } from '../../kinds/rules/pod/status/status.ts'
 import { deepEqual } from '../../lib/json-value.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
-import { BINDING_TIMEOUT_MS, bindingDeadline, hasBindingConditions, readinessOf } from '../devices/binding-conditions.ts'
+import { BINDING_TIMEOUT_MS, bindingDeadline, readinessOf } from '../devices/binding-conditions.ts'
+import { claimReservation } from '../devices/claim-reservation.ts'
+import {
+  type Extended,
+  knownIn,
+  NAME,
+  type State,
+  stateOf,
+  type Taken,
+  type UnallocatedClaim,
+  type Verdict,
+} from '../devices/claim-state.ts'
 import type { ClaimDraft } from '../devices/claim-writer.ts'
-import { SharedAllocations } from '../devices/shared-allocations.ts'
+import { freeForGroup } from '../devices/freeing.ts'
+import type { SharedAllocations } from '../devices/shared-allocations.ts'
 import type { Devices, Lookups } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
-import {
-  always,
-  type Cycle,
-  type NodeFilter,
-  type Plugin,
-  PluginError,
-  type PostFilterResult,
-  type Rejection,
-  type Reservation,
-  scaleToMax,
-  unresolvable,
-} from '../plugin.ts'
-import { type PodRequests, requestsOf } from '../resources.ts'
+import { always, type Cycle, type NodeFilter, type Plugin, PluginError, type Rejection, scaleToMax, unresolvable } from '../plugin.ts'
+import { requestsOf } from '../resources.ts'
 import { Shortages } from '../room.ts'
-
-const NAME = 'DynamicResources'
 
 const UNAVAILABLE = unresolvable('resourceclaim not available on the node')
 const NOT_ALLOCATED = unresolvable('cannot allocate all claims')
@@ -59,38 +54,6 @@ const NO_RESOURCE = unresolvable('cannot fit resource')
 
 /** How many alternatives a request can have. */
 const MAX_ALTERNATIVES = 8
-
-/** The state of the plugin about a pod. */
-type State = {
-  readonly claims: readonly ResourceClaim[]
-  /** For whom each claim is reserved: the pod, or the group that shares it. */
-  readonly consumers: readonly ResourceClaimConsumerReference[]
-  /** Claims that have devices which cannot be used from every node, or not yet, with where they can. */
-  readonly nodeTests: ReadonlyMap<ResourceClaim, NodeTest>
-  /** The claim for the extended resources of the pod that an earlier attempt has made. */
-  readonly stale: ResourceClaim | undefined
-  /** Extended resources of the pod, which devices may stand for. */
-  readonly resources: readonly string[]
-  readonly verdicts: Map<string, Verdict>
-  /** Claims whose devices cannot be used from some node. */
-  readonly unavailable: Set<ResourceClaim>
-}
-
-type Verdict = { readonly rejection: Rejection } | { readonly found: Found }
-
-/** The devices of a node for the claims of a pod. */
-type Found = {
-  /** Claims without devices, and which of the node they can have. */
-  readonly wanted: readonly UnallocatedClaim[]
-  readonly choices: readonly Choice[]
-  readonly extended: Extended | undefined
-  /** The share of the node's own resources that the devices take, if they take any. */
-  readonly taken: Taken | undefined
-}
-type Taken = { readonly statuses: readonly NodeAllocatableResourceClaimStatus[]; readonly requests: PodRequests }
-/** A claim for extended resources is not there yet. */
-type UnallocatedClaim = { readonly claim: ResourceClaim | undefined; readonly prepared: PreparedClaim }
-type Extended = { readonly draft: ClaimDraft; readonly mappings: PodExtendedResourceClaimStatus['requestMappings'] }
 
 export type DynamicResourcesArgs = {
   /** How long devices may take to get ready. */
@@ -125,24 +88,12 @@ export const dynamicResourcesWith = (args: DynamicResourcesArgs): Plugin => ({
     const { stale } = state
     return stale && { message: 'deletion of ResourceClaim completed', write: () => writer.remove(stale) }
   },
-  groupPostFilter(cycles, { isAnyPlaced }) {
-    const freed = new Set<string>()
-    const writes: (() => Promise<void>)[] = []
-    let isAnyWithout = false
-    for (const cycle of cycles) {
-      const freeing = freeingFor(cycle, freed)
-      if (freeing) writes.push(freeing)
-      else isAnyWithout = true
-    }
-    const ofGroup = isAnyWithout && !isAnyPlaced ? freeingForGroup(cycles, freed) : undefined
-    return ofGroup
-      ? { message: ofGroup.message, writes: [...writes, ofGroup.write] }
-      : { message: 'deallocation and deletion of ResourceClaims completed', writes }
-  },
+  groupPostFilter: freeForGroup,
   reserve(cycle, node) {
     const state = stateOf(cycle)
     const verdict = state?.verdicts.get(node)
-    return state && verdict && 'found' in verdict ? reservation(cycle, node, { state, found: verdict.found, args }) : undefined
+    if (!state || !verdict || !('found' in verdict)) return undefined
+    return claimReservation(cycle, node, { state, found: verdict.found, bindingTimeoutMs: args.bindingTimeoutMs })
   },
   queueingHints: {
     'node added': always,
@@ -161,8 +112,6 @@ export const dynamicResourcesWith = (args: DynamicResourcesArgs): Plugin => ({
 export const defaultDynamicResources = (gate: (name: string) => boolean): Plugin =>
   dynamicResourcesWith({ bindingTimeoutMs: BINDING_TIMEOUT_MS, filterTimeoutMs: gate('DRASchedulerFilterTimeout') ? FILTER_TIMEOUT_MS : 0 })
 const FILTER_TIMEOUT_MS = 10_000
-
-const stateOf = ({ state }: Cycle): State | undefined => state.get(NAME) as State | undefined
 
 /** The claims of a pod, or why it cannot have them. */
 function claimsOf(pod: Pod, { devices }: Lookups): ResourceClaim[] | Rejection {
@@ -206,63 +155,15 @@ function isWorthAfterClaim(pod: Pod, event: ClusterEvent, { lookups }: Pick<Cycl
   return !before || !deepEqual(before.status, after.status)
 }
 
-// When a group does not fit
-
-/** The claims of a pod whose devices cannot be used from some node, as they are stored: devices that were only tried do not count. */
-const unavailableFor = (cycle: Cycle): ResourceClaim[] =>
-  [...(stateOf(cycle)?.unavailable ?? [])].flatMap(({ metadata: { namespace = '', name = '', uid } }) => {
-    const claim = cycle.lookups.devices.claim(namespace, name)
-    return claim && claim.metadata.uid === uid && claim.status.allocation ? [claim] : []
-  })
-
-const isReservedForNoneBut = (uid: string | undefined, { status }: ResourceClaim): boolean =>
-  (status.reservedFor ?? []).every(consumer => consumer.uid === uid)
-
-const uidOf = ({ metadata }: ResourceClaim): string => metadata.uid ?? ''
-
-/** The write that lets other devices be found for a pod of a group; undefined when there is none. */
-function freeingFor(cycle: Cycle, freed: Set<string>): (() => Promise<void>) | undefined {
-  const { writer } = cycle.lookups.devices
-  const claim = unavailableFor(cycle).find(each => isReservedForNoneBut(cycle.info.uid, each))
-  if (claim) {
-    // Another pod of the group may have the same claim.
-    if (freed.has(uidOf(claim))) return async () => {}
-    freed.add(uidOf(claim))
-    return () => writer.deallocate(claim)
-  }
-  const stale = stateOf(cycle)?.stale
-  return stale && (() => writer.remove(stale))
-}
-
-/** The same for a claim that the pods of a group share, of which none has a node. */
-function freeingForGroup(cycles: readonly Cycle[], freed: ReadonlySet<string>): PostFilterResult | undefined {
-  const { pod, lookups } = cycles[0]!
-  const { devices } = lookups
-  const { namespace = '' } = pod.metadata
-  const group = devices.hasGroupClaims ? devices.group(namespace, pod.spec.schedulingGroup?.podGroupName ?? '') : undefined
-  if (!group) return undefined
-  const { uid } = group.metadata
-  const unavailable = cycles.flatMap(unavailableFor).find(claim => !freed.has(uidOf(claim)) && isReservedForNoneBut(uid, claim))
-  if (unavailable)
-    return { message: 'deallocation of PodGroup ResourceClaim completed', write: () => devices.writer.deallocate(unavailable) }
-  for (const entry of group.spec.resourceClaims ?? []) {
-    const named = claimNameOf(group, entry)
-    const claim = 'name' in named ? devices.claim(namespace, named.name) : undefined
-    if (!claim || (named.type === 'made' && !isMadeFor(uid, claim))) continue
-    if (claim.status.allocation && isReservedFor(uid, claim))
-      return { message: 'ResourceClaim unreserved for PodGroup', write: () => devices.writer.unreserve(claim, group) }
-  }
-  return undefined
-}
-
 // Before nodes are looked at
 
 /** Undefined when the pod has nothing to do with devices; a rejection when there is no node for it at all. */
-function prepare({ pod, info, lookups, shared }: Cycle): State | Rejection | undefined {
+function prepare(cycle: Cycle): State | Rejection | undefined {
+  const { pod, info, lookups, shared } = cycle
   const { devices } = lookups
   const stored = claimsOf(pod, lookups)
   if (!Array.isArray(stored)) return stored
-  const claims = shared ? stored.map(claim => withPending(claim, shared.get(NAME) as SharedAllocations | undefined)) : stored
+  const claims = shared ? stored.map(claim => withPending(claim, knownIn(cycle))) : stored
   const asked = [...requestsOf(pod).requests.scalars].flatMap(([name, amount]) => (amount > 0 && isDeviceResource(name) ? [name] : []))
   const resources = asked.some(name => devices.classes.behind(name)) ? asked : []
   if (claims.length === 0 && resources.length === 0) return undefined
@@ -283,14 +184,6 @@ function prepare({ pod, info, lookups, shared }: Cycle): State | Rejection | und
 function withPending(claim: ResourceClaim, pending: SharedAllocations | undefined): ResourceClaim {
   const allocation = claim.status.allocation ? undefined : pending?.of(claim.metadata.uid ?? '')
   return allocation ? { ...claim, status: { ...claim.status, allocation } } : claim
-}
-
-/** The allocations that the pods of a group are about to write, or those of this pod alone. */
-function pendingIn({ shared, lookups }: Cycle): SharedAllocations {
-  const known = shared?.get(NAME) as SharedAllocations | undefined
-  const pending = known ?? new SharedAllocations(lookups.devices.usage)
-  shared?.set(NAME, pending)
-  return pending
 }
 
 /** Why no devices can be looked for, wherever. */
@@ -369,8 +262,7 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
   function isOfAnother(claim: ResourceClaim): boolean {
     if (!devicesOf(claim).some(({ device }) => isMapped(device))) return false
     if ((claim.status.reservedFor ?? []).length > 0 && !isReservedForPod(cycle.pod, claim, devices)) return true
-    const pending = cycle.shared?.get(NAME) as SharedAllocations | undefined
-    return pending?.isHeldByOthers(claim.metadata.uid ?? '', cycle.info.uid) ?? false
+    return knownIn(cycle)?.isHeldByOthers(claim.metadata.uid ?? '', cycle.info.uid) ?? false
   }
 
   function takenBy(wanted: readonly UnallocatedClaim[], choices: readonly Choice[]): Taken | undefined {
@@ -462,103 +354,4 @@ function preference({ claims, verdicts }: State, node: string): number {
       for (const [i, sub] of firstAvailable.entries()) if (names.includes(`${name}/${sub.name}`)) score += MAX_ALTERNATIVES - i
   }
   return score
-}
-
-// Once a node is chosen
-
-/** How often it is looked whether devices are ready, beside changes of their claims. */
-const LOOK_AGAIN_MS = 5000
-
-type Chosen = { readonly state: State; readonly found: Found; readonly args: DynamicResourcesArgs }
-
-function reservation(cycle: Cycle, node: string, { state, found, args: { bindingTimeoutMs } }: Chosen): Reservation {
-  const { pod, lookups } = cycle
-  const { devices } = lookups
-  const { writer } = devices
-  // Only the chosen allocation is kept, not the trials on other nodes.
-  const { claims, consumers } = state
-  const results = new Map<ResourceClaim | undefined, AllocationResult>(
-    found.wanted.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),
-  )
-  const { extended, taken } = found
-  const temporary = `extended resources of ${pod.metadata.uid}`
-  /** The claim for extended resources, once it is there. */
-  let made: ResourceClaim | undefined
-  const keyOf = (claim: ResourceClaim | undefined) => (claim ?? made)?.metadata.uid ?? temporary
-  const pending = pendingIn(cycle)
-  for (const claim of claims) {
-    const chosen = claim.status.allocation && pending.of(keyOf(claim))
-    if (chosen) results.set(claim, chosen)
-  }
-  const { uid = '' } = pod.metadata
-  for (const [claim, result] of results) pending.hold(keyOf(claim), result, uid)
-  /** Claims as they were last written or read. */
-  let current = [...claims]
-  let isBound = false
-  let isReported = false
-  let waitingSince: number | undefined
-
-  function withdraw(): void {
-    for (const claim of results.keys()) pending.drop(keyOf(claim), uid)
-  }
-
-  async function bindAll(): Promise<void> {
-    for (const [i, claim] of claims.entries()) {
-      const result = results.get(claim)
-      if (!isReservedForPod(pod, current[i]!, devices)) {
-        const consumer = consumers[i]!
-        current[i] = result && cycle.shared ? await writer.share(claim, consumer, result) : await writer.bind(claim, consumer, result)
-      }
-      if (result) pending.drop(keyOf(claim), uid)
-    }
-    if (taken) await writer.reportNodeResources(pod, taken.statuses)
-    isReported = taken !== undefined
-    if (!extended) return
-    if (!made) {
-      made = await writer.create(extended.draft)
-      pending.rename(temporary, keyOf(made))
-    }
-    const given = results.get(undefined)
-    if (!isReservedFor(pod.metadata.uid, made)) made = await writer.bind(made, consumerOf(pod), given)
-    pending.drop(keyOf(made), uid)
-    current = [...current, made]
-    await writer.reportExtended(pod, { requestMappings: extended.mappings, resourceClaimName: made.metadata.name ?? '' })
-  }
-
-  return {
-    requests: taken?.requests,
-    async prepare() {
-      if (!isBound) await bindAll()
-      isBound = true
-      if (!devices.features.bindingConditions || !current.some(hasBindingConditions)) return undefined
-      if (waitingSince === undefined) writer.announceWaiting(pod, node)
-      waitingSince ??= devices.now()
-      let isReady = true
-      for (const [i, each] of current.entries()) {
-        const claim = writer.read(each)
-        if (!claim) throw new Error(`resourceclaim.resource.k8s.io "${each.metadata.name}" not found`)
-        current[i] = claim
-        const readiness = readinessOf(claim)
-        if (readiness.type === 'failed') throw new Error(readiness.message)
-        if (readiness.type === 'ready') continue
-        if (devices.now() > (bindingDeadline(claim, bindingTimeoutMs) ?? Number.POSITIVE_INFINITY))
-          throw new Error(`device binding timeout: claim=${claim.metadata.name}`)
-        isReady = false
-      }
-      if (isReady) return undefined
-      if (devices.now() - waitingSince > bindingTimeoutMs) throw new Error('device binding timeout: context deadline exceeded')
-      return LOOK_AGAIN_MS
-    },
-    withdraw,
-    async release() {
-      withdraw()
-      for (const claim of current) {
-        if (claim === made) continue
-        // Other pods of the group may still need a claim that is reserved for the group.
-        if (claim.status.allocation && isReservedFor(pod.metadata.uid, claim)) await writer.unreserve(claim, pod)
-      }
-      if (made) await writer.remove(made)
-      if (isReported) await writer.reportNodeResources(pod, [])
-    },
-  }
 }
