@@ -26,7 +26,6 @@ import { type NodeTest, nodesSelectedBy } from '../../kinds/rules/pod/scheduling
 import { deepEqual } from '../../lib/json-value.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
 import { BINDING_TIMEOUT_MS, bindingDeadline, readinessOf } from '../devices/binding-conditions.ts'
-import { claimReservation } from '../devices/claim-reservation.ts'
 import {
   type Extended,
   knownIn,
@@ -39,6 +38,7 @@ import {
 } from '../devices/claim-state.ts'
 import type { ClaimDraft } from '../devices/claim-writer.ts'
 import { freeForGroup } from '../devices/freeing.ts'
+import { claimReservation } from '../devices/reservation.ts'
 import type { SharedAllocations } from '../devices/shared-allocations.ts'
 import type { Devices, Lookups } from '../lookups.ts'
 import type { NodeInfo } from '../node-info.ts'
