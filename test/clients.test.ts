@@ -38,6 +38,8 @@ testWith('cargo', 'Rust', patient, async (t, program) => {
   const cargo = join(dirname(program), 'cargo')
   // Nobody debugs the result or compiles it again.
   const once = {
+    // A machine may have a second Rust, whose compiler is of another version.
+    PATH: [dirname(program), env['PATH']].join(delimiter),
     CARGO_TARGET_DIR: join(cwd, 'target'),
     CARGO_INCREMENTAL: '0',
     CARGO_PROFILE_DEV_DEBUG: '0',

@@ -9,6 +9,7 @@
 
 import { parseJson } from '../codec/json.ts'
 import { HandedOver } from '../lib/handed-over.ts'
+import type { Rank } from '../lib/slots.ts'
 import { yieldToOthers } from '../lib/yield.ts'
 import type { Kind, ObjectOf, Verb } from '../schema/kind.ts'
 import type { AnyObject, Envelope } from '../schema/object-meta.ts'
@@ -129,7 +130,7 @@ export class Client {
 }
 
 /** Gives each component its client. Urgent writes come before those of other components. */
-export type ClientFor = (identity: Identity, options?: { readonly isUrgent?: boolean }) => Client
+export type ClientFor = (identity: Identity, options?: { readonly rank?: Rank }) => Client
 
 type ResourceParts<O> = { readonly backend: Backend; readonly identity: Identity; readonly informer: () => Informer<O> }
 

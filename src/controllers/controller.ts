@@ -13,6 +13,7 @@ import type { QueueMetrics } from '../client/queue-metrics.ts'
 import { storedEvents } from '../client/stored-events.ts'
 import { type Again, type BackOff, WorkQueue } from '../client/work-queue.ts'
 import type { Clock } from '../lib/clock.ts'
+import type { Rank } from '../lib/slots.ts'
 import type { Kind, ObjectOf } from '../schema/kind.ts'
 import type { Resource } from '../schema/resource.ts'
 import { isNamespaceTerminating } from '../schema/status-error.ts'
@@ -56,8 +57,11 @@ export type Controller = {
   readonly component?: string
   /** Whether its delayed calls only renew or check something, so that idle waits need not count them. */
   readonly isRoutine?: boolean
-  /** Whether its writes come before those of other controllers, since they must be in time: heartbeats, and decisions that rely on these. */
-  readonly isUrgent?: boolean
+  /**
+   * Which of its writes and those of others come first: urgent are heartbeats, and decisions that rely on these; scheduler and nodes go on
+   * with pods that others have created.
+   */
+  readonly rank?: Rank
   /** How many keys are reconciled at the same time; by default one. */
   readonly workers?: number
   readonly backOff?: BackOff
@@ -112,8 +116,8 @@ export interface RunningController {
 /** Runs a controller until the signal ends it. */
 export function startController(controller: Controller, parts: ControllerParts): RunningController {
   const { clientFor, groupDomain, gate, onError, signal, metrics, clock } = parts
-  const { name, identity, component = name, isUrgent = false, workers, backOff } = controller
-  const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity, { isUrgent })
+  const { name, identity, component = name, rank = 'usual', workers, backOff } = controller
+  const client = clientFor(typeof identity === 'string' ? controllerIdentity(identity) : identity, { rank })
   const recorders: EventRecorder[] = []
   const recorderFor: ControllerContext['recorderFor'] = (as, source) => {
     const made = eventRecorder({ events: storedEvents(as), ...source, onError: error => onError(error, undefined) })

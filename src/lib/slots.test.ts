@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Slots } from './slots.ts'
+import { type Rank, Slots } from './slots.ts'
 
 test('only so many run at once, in order, and a failure frees its slot', async () => {
   const slots = new Slots({ atOnce: 2, perIteration: 2 })
@@ -24,12 +24,14 @@ test('only so many run at once, in order, and a failure frees its slot', async (
   assert.equal(await slots.run(work(5)), 5)
 })
 
-test('urgent tasks begin before others that wait', async () => {
+test('tasks begin by their rank, and of the lower ranks a few of each', async () => {
   const slots = new Slots({ atOnce: 1, perIteration: 1 })
   const order: string[] = []
-  const task = (name: string, isUrgent: boolean) => slots.run(async () => void order.push(name), { isUrgent })
-  await Promise.all([task('first', false), task('second', false), task('urgent', true), task('third', false), task('urgent, too', true)])
-  assert.deepEqual(order, ['first', 'urgent', 'urgent, too', 'second', 'third'])
+  const run = (rank: Rank, names: string) => [...names].map(name => slots.run(async () => void order.push(name), rank))
+  await Promise.all([...run('usual', '0123'), ...run('going on', 'abcdefg'), ...run('urgent', 'XY')])
+  assert.equal(order.join(''), '0XYabc1def2g3')
+  await Promise.all([...run('going on', 'abcde'), ...run('urgent', 'X')])
+  assert.equal(order.slice(13).join(''), 'Xabcde')
 })
 
 test('only so many begin in one iteration of the event loop', async () => {

@@ -67,7 +67,13 @@ const WORKERS = 50
 const OVERDUE_CHECK_MS = 30_000
 
 export const scheduler = (parts: SchedulerParts): Controller =>
-  defineController({ name: 'scheduler', identity: SCHEDULER, workers: WORKERS, create: context => createScheduler(parts, context) })
+  defineController({
+    name: 'scheduler',
+    identity: SCHEDULER,
+    rank: 'going on',
+    workers: WORKERS,
+    create: context => createScheduler(parts, context),
+  })
 
 function createScheduler(
   {

@@ -22,7 +22,7 @@ export const nodeLifecycleController = ({ grace }: NodeLifecycleParts) =>
     name: 'node-lifecycle-controller',
     identity: 'node-controller',
     component: 'node-controller',
-    isUrgent: true,
+    rank: 'urgent',
     workers: 8,
     create: context => createNodeLifecycle(grace, context),
   })

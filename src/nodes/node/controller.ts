@@ -46,7 +46,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
   defineController({
     name: 'simulated-node-controller',
     isRoutine: true,
-    isUrgent: true,
+    rank: 'urgent',
     identity: 'node-controller',
     workers: WORKERS,
     create({ client, enqueue }) {

@@ -34,6 +34,7 @@ export const simulatedKubelets = ({ gate, random, runs, live }: SimulatedKubelet
   defineController({
     name: 'simulated-kubelet-controller',
     identity: 'node-controller',
+    rank: 'going on',
     workers: 10,
     create({ client, recorderFor, enqueue, onError, signal }) {
       const [pods, nodes] = [client.of(Pod), client.of(Node)]

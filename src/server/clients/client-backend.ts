@@ -9,7 +9,7 @@ import { Client, type ClientFor } from '../../client/client.ts'
 import { Informers } from '../../client/informer.ts'
 import { monotonicMs } from '../../lib/environment.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { Slots } from '../../lib/slots.ts'
+import { type Rank, Slots } from '../../lib/slots.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Decision } from '../../schema/access.ts'
@@ -51,10 +51,7 @@ export function createClients(parts: BackendParts): Clients {
   const backend = createBackend(parts)
   const informers = new Informers(backend, parts)
   const slots = new Slots(LIMITS.backgroundWrites)
-  const backgroundFor = (isUrgent: boolean): Backend => ({
-    ...backend,
-    write: request => slots.run(() => backend.write(request), { isUrgent }),
-  })
+  const backgroundFor = (rank: Rank): Backend => ({ ...backend, write: request => slots.run(() => backend.write(request), rank) })
   const guarded = (background: Backend, { mayWrite, fence }: WriteGuard): Backend => {
     const superseded = () => unavailable('another server has taken over')
     const beforeStore = () => {
@@ -66,16 +63,18 @@ export function createClients(parts: BackendParts): Clients {
       })
     return { ...background, write }
   }
-  /** Clients of one backend for urgent writes, and of another for the rest. */
+  const backgrounds = { urgent: backgroundFor('urgent'), 'going on': backgroundFor('going on'), usual: backgroundFor('usual') }
   const clientsOf =
-    (usual: Backend, urgent: Backend): ClientFor =>
-    (identity, { isUrgent = false } = {}) =>
-      new Client(isUrgent ? urgent : usual, informers, identity)
-  const [usual, urgent] = [backgroundFor(false), backgroundFor(true)]
+    (backends: Readonly<Record<Rank, Backend>>): ClientFor =>
+    (identity, { rank = 'usual' } = {}) =>
+      new Client(backends[rank], informers, identity)
   return {
     clientFor: identity => new Client(backend, informers, identity),
-    backgroundClientFor: clientsOf(usual, urgent),
-    guardedClientFor: guard => clientsOf(guarded(usual, guard), guarded(urgent, guard)),
+    backgroundClientFor: clientsOf(backgrounds),
+    guardedClientFor(guard) {
+      const { urgent, 'going on': goingOn, usual } = backgrounds
+      return clientsOf({ urgent: guarded(urgent, guard), 'going on': guarded(goingOn, guard), usual: guarded(usual, guard) })
+    },
   }
 }
 
