@@ -12,6 +12,7 @@ import { Pod } from '../../kinds/core/pod/pod.ts'
 import { Secret } from '../../kinds/core/secret.ts'
 import { ResourceClaim } from '../../kinds/resource/resourceclaim.ts'
 import { VolumeAttachment } from '../../kinds/storage/volumeattachment.ts'
+import { LIMITS } from '../../lib/limits.ts'
 import { SIMULATED_LABEL } from '../node/is-simulated.ts'
 import type { LivePods } from '../process/live-pods.ts'
 import type { CommandRuns } from '../script/command-runs.ts'
@@ -35,7 +36,8 @@ export const simulatedKubelets = ({ gate, random, runs, live }: SimulatedKubelet
     name: 'simulated-kubelet-controller',
     identity: 'node-controller',
     rank: 'going on',
-    workers: 10,
+    // Every node has a kubelet, and they do not wait for each other.
+    workers: LIMITS.backgroundWrites.atOnce,
     create({ client, recorderFor, enqueue, onError, signal }) {
       const [pods, nodes] = [client.of(Pod), client.of(Node)]
       const kubelets = new Kubelets({ client, recorderFor, random, onError })
