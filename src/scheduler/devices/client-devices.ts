@@ -40,7 +40,7 @@ export function clientDevices({ client, eventsOf, gate, assertions, onFreed, sig
   signal.addEventListener('abort', () => timers.forEach(stopTimer), { once: true })
 
   /** Keeps the devices of an allocation that may be stored nevertheless, until it cannot be any more. */
-  async function settled(uid: string, writing: Promise<ResourceClaim>): Promise<ResourceClaim> {
+  async function keepIfUndecided(uid: string, writing: Promise<ResourceClaim>): Promise<ResourceClaim> {
     try {
       return await writing
     } catch (error) {
@@ -68,9 +68,9 @@ export function clientDevices({ client, eventsOf, gate, assertions, onFreed, sig
         const device = usage.givenTwice(allocation?.devices.results ?? [])
         const { namespace, name } = claim.metadata
         if (device) throw assertions.failed('allocated_once', `the device ${device} would be given to the claim ${namespace}/${name}, too`)
-        return settled(claim.metadata.uid ?? '', writer.bind(claim, consumer, allocation))
+        return keepIfUndecided(claim.metadata.uid ?? '', writer.bind(claim, consumer, allocation))
       },
-      share: (claim, consumer, allocation) => settled(claim.metadata.uid ?? '', writer.share(claim, consumer, allocation)),
+      share: (claim, consumer, allocation) => keepIfUndecided(claim.metadata.uid ?? '', writer.share(claim, consumer, allocation)),
     },
     claim: (namespace, name) => claims.get({ namespace, name }),
     hasGroupClaims: groups !== undefined && gate('DRAWorkloadResourceClaims'),
