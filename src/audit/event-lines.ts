@@ -2,16 +2,13 @@
  * Lines of events that are collected until they are written with one call.
  *
  * Requests of a client are alike: the lines of those for one resource in one namespace differ in their id, their address, the name of the
- * object and their times. Such requests are of one form, which keeps the last line of each stage as a template, as bytes: the next line is
- * made by putting its own texts over those of the last, most of which are as long and stand at the same place, and by copying it as a whole.
- * Templates are few, so that they stay in the caches of the processor, whichever objects are asked for.
+ * object and their times. Such requests are of one form, which has a template for each stage and outcome (`line-template.ts`). Templates
+ * are few, so that they stay in the caches of the processor, whichever objects are asked for.
  */
-import { timestampOf } from '../lib/time.ts'
 import type { User } from '../schema/user.ts'
-import type { Annotations } from './annotations.ts'
-import { isPlain } from './escaped-json.ts'
 import { type AuditEvent, type AuditedRequest, eventJson, eventsOf, isCodeAlone, type ObjectReference } from './event.ts'
-import type { Level, Stage } from './policy.ts'
+import { type LineTemplate, templateOf, UUID_LENGTH } from './line-template.ts'
+import type { Level } from './policy.ts'
 
 const FIRST_BYTES = 64 * 1024
 /** More is given back when the lines are written. */
@@ -88,153 +85,6 @@ export class EventLines {
 
 const NEWLINE = 0x0a
 
-/** An address as it is in JSON, where nothing but the `&` of its query has to be escaped. */
-function escapedAddress(address: string): string | undefined {
-  if (isPlain(address)) return address
-  return isPlain(address.replaceAll('&', '')) ? address.replaceAll('&', '\\u0026') : undefined
-}
-
-/** Texts of a line that differ from request to request: they stand where a character of their own stands in its pattern. */
-const MARKS = { id: '\ue000', address: '\ue001', name: '\ue002', received: '\ue003', reached: '\ue004' } as const
-type Slot = keyof typeof MARKS
-const ANY_MARK = /([\ue000-\ue004])/
-
-/** The last line of its kind, over which the next one is put. An event that comes with another has two lines, which are one here. */
-class Template {
-  readonly stage: Stage
-  /** The status code; 0 before there is a response. */
-  readonly code: number
-  readonly annotations: Annotations
-  readonly receivedWith: Annotations | undefined
-  /** Constant texts, with a mark between two of them. */
-  readonly #pattern: readonly string[]
-  #line = NO_LINE
-  /** The texts that the line has, no address where it is not whole; the address may be longer in the line. */
-  #address: string | undefined
-  #addressLength = 0
-  #name = ''
-  #ids: readonly number[] = []
-  #addresses: readonly number[] = []
-  #names: readonly number[] = []
-  readonly #received = new TimeInLine()
-  readonly #reached = new TimeInLine()
-
-  constructor(event: AuditEvent, pattern: readonly string[]) {
-    this.stage = event.stage
-    this.code = codeOf(event)
-    this.annotations = event.annotations
-    this.receivedWith = event.receivedWith
-    this.#pattern = pattern
-  }
-
-  /** The line of an event, which holds until the next; undefined where a text or a time is unusual. */
-  lineOf({ request, objectRef, reachedAt }: AuditEvent): Uint8Array | undefined {
-    const name = objectRef?.name ?? ''
-    if ((request.requestURI !== this.#address || name !== this.#name) && !this.#turnTo(request.requestURI, name)) return undefined
-    const line = this.#line
-    for (const at of this.#ids) put(line, at, request.auditID)
-    return this.#received.put(line, request.receivedAt) && this.#reached.put(line, reachedAt) ? line : undefined
-  }
-
-  #turnTo(address: string, name: string): boolean {
-    const fits = this.#address !== undefined && address.length === this.#addressLength && name.length === this.#name.length
-    // The line is not whole until all are there.
-    this.#address = undefined
-    const isPut = fits && putPlain(this.#line, this.#addresses, address) && putPlain(this.#line, this.#names, name)
-    if (!isPut && !this.#make(address, name)) return false
-    this.#address = address
-    this.#name = name
-    return true
-  }
-
-  /** Makes the line anew, with room for its id and its times. */
-  #make(address: string, name: string): boolean {
-    const escaped = isPlain(name) ? escapedAddress(address) : undefined
-    if (escaped === undefined) return false
-    const texts: Readonly<Record<Slot, string>> = { id: EMPTY_ID, address: escaped, name, received: EMPTY_TIME, reached: EMPTY_TIME }
-    const places: Record<Slot, number[]> = { id: [], address: [], name: [], received: [], reached: [] }
-    let text = ''
-    for (const piece of this.#pattern) {
-      const slot = SLOTS.find(each => MARKS[each] === piece)
-      if (slot) places[slot].push(text.length)
-      text += slot ? texts[slot] : piece
-    }
-    this.#ids = places.id
-    this.#addresses = places.address
-    this.#names = places.name
-    this.#received.places = places.received
-    this.#reached.places = places.reached
-    this.#addressLength = escaped.length
-    this.#line = Buffer.from(text, 'latin1')
-    return true
-  }
-}
-
-const SLOTS = Object.keys(MARKS) as Slot[]
-const NO_LINE = new Uint8Array(0)
-const UUID_LENGTH = 36
-const EMPTY_ID = ' '.repeat(UUID_LENGTH)
-const EMPTY_TIME = '2006-01-02T15:04:05.000000Z'
-const SECONDS_LENGTH = '2006-01-02T15:04:05'.length
-
-/** A time in microseconds at some places of a line. It mostly is of the same second as the last. */
-class TimeInLine {
-  #places: readonly number[] = []
-  #second = Number.NaN
-
-  set places(places: readonly number[]) {
-    this.#places = places
-    this.#second = Number.NaN
-  }
-
-  /** Puts a time there, in milliseconds since the epoch. False for one that takes more characters. */
-  put(line: Uint8Array, time: number): boolean {
-    const second = Math.floor(time / 1000)
-    const micros = Math.floor(Math.round((time - second * 1000) * 1e6) / 1000)
-    if (micros >= 1_000_000 || (second !== this.#second && !this.#putSecond(line, second))) return false
-    for (const place of this.#places) putMicros(line, place, micros)
-    return true
-  }
-
-  #putSecond(line: Uint8Array, second: number): boolean {
-    const text = timestampOf(second * 1000)
-    if (text.length !== SECONDS_LENGTH + 1) return false
-    for (const place of this.#places) put(line, place, text.slice(0, SECONDS_LENGTH))
-    this.#second = second
-    return true
-  }
-}
-
-function putMicros(line: Uint8Array, place: number, micros: number): void {
-  let rest = micros
-  for (let at = place + EMPTY_TIME.length - 2; at > place + SECONDS_LENGTH; at--) {
-    const next = Math.trunc(rest / 10)
-    line[at] = ZERO + (rest - next * 10)
-    rest = next
-  }
-}
-
-const ZERO = 0x30
-
-/** Puts a text of ASCII there. A loop is faster than calls of the engine for texts of this length. */
-function put(line: Uint8Array, at: number, text: string): void {
-  for (let i = 0; i < text.length; i++) line[at + i] = text.charCodeAt(i)
-}
-
-/** Puts a text at some places up to the first character that has to be escaped; whether there is none. */
-function putPlain(line: Uint8Array, places: readonly number[], text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (code >= PLAIN_CODES.length || PLAIN_CODES[code] === 0) return false
-    for (const place of places) line[place + i] = code
-  }
-  return true
-}
-
-/** 1 for each character of ASCII that stands for itself. */
-const PLAIN_CODES = Uint8Array.from({ length: 128 }, (_, code) => Number(isPlain(String.fromCharCode(code))))
-
-const MAX_TEMPLATE_LENGTH = 8000
 /** Forms are sorted into sets by a hash, and each set has few. */
 const SETS = 256
 const MAX_OF_SET = 4
@@ -250,7 +100,7 @@ class Form {
   readonly #userAgent: string
   readonly #objectRef: ObjectReference | undefined
   readonly #hasName: boolean
-  readonly #templates: Template[] = []
+  readonly #templates: LineTemplate[] = []
   #replaced = 0
 
   constructor({ level, verb, user, sourceIPs, userAgent }: AuditedRequest, objectRef: ObjectReference | undefined) {
@@ -264,9 +114,8 @@ class Form {
   }
 
   /** The template for events of such a request; undefined where it cannot have one. */
-  of(event: AuditEvent): Template | undefined {
-    const code = codeOf(event)
-    for (const template of this.#templates) if (hasOutcome(template, event, code)) return template
+  of(event: AuditEvent): LineTemplate | undefined {
+    for (const template of this.#templates) if (template.isFor(event)) return template
     const template = templateOf(event)
     if (!template) return undefined
     if (this.#templates.length < MAX_TEMPLATES) this.#templates.push(template)
@@ -335,11 +184,6 @@ const isUsual = ({ request, impersonated, objectRef, responseStatus, requestObje
   requestObject === undefined &&
   responseObject === undefined
 
-const hasOutcome = (template: Template, { stage, annotations, receivedWith }: AuditEvent, code: number): boolean =>
-  template.stage === stage && template.code === code && template.annotations === annotations && template.receivedWith === receivedWith
-
-const codeOf = ({ responseStatus }: AuditEvent): number => responseStatus?.code ?? 0
-
 /** A hash of lengths and a few characters: it has to be cheap, and most forms of a server differ in them. */
 function hashOf({ verb, user, userAgent }: AuditedRequest, objectRef: ObjectReference | undefined): number {
   let hash = ends(verb)
@@ -352,29 +196,3 @@ function hashOf({ verb, user, userAgent }: AuditedRequest, objectRef: ObjectRefe
 /** A number for the length, the first and the last character. */
 const ends = (text: string): number =>
   text === '' ? 0 : text.length + Math.imul(text.charCodeAt(0), 7) + Math.imul(text.charCodeAt(text.length - 1), 131)
-
-/** Both times of a line. Quotes within texts are escaped, so that the first such text is the name of the field. */
-const TIMES = /("requestReceivedTimestamp":")[^"]*(".*?"stageTimestamp":")[^"]*/
-
-function templateOf(event: AuditEvent): Template | undefined {
-  const { request, objectRef } = event
-  const hasName = Boolean(objectRef?.name)
-  const { level, verb, user, sourceIPs, userAgent, receivedAt } = request
-  const lines = eventsOf({
-    ...event,
-    request: { level, verb, user, sourceIPs, userAgent, receivedAt, auditID: MARKS.id, requestURI: MARKS.address },
-    ...(hasName && { objectRef: { ...objectRef, name: MARKS.name } }),
-  }).map((each, i, all) => {
-    // Where it comes with another event, the stage was reached when the request was received.
-    const reached = i === all.length - 1 ? MARKS.reached : MARKS.received
-    return `${eventJson(each).replace(TIMES, `$1${MARKS.received}$2${reached}`)}\n`
-  })
-  const pattern = lines.join('').split(ANY_MARK)
-  const constant = pattern.filter((_, i) => i % 2 === 0)
-  // There are more where another text has a mark as well.
-  const marks = lines.length * (hasName ? 5 : 4)
-  if (pattern.length !== 2 * marks + 1 || pattern.join('').length > MAX_TEMPLATE_LENGTH || !constant.every(isAscii)) return undefined
-  return new Template(event, pattern)
-}
-
-const isAscii = (text: string): boolean => Buffer.byteLength(text) === text.length

@@ -150,14 +150,14 @@ export class RequestAudit implements AuditedRequest {
     return this.#sink.write([received!])
   }
 
-  #event(stage: Stage, elapsed = stage === 'RequestReceived' ? 0 : this.#elapsed.total): AuditEvent {
-    this.#receivedAt ??= this.#now().getTime() - (stage === 'RequestReceived' ? this.#elapsed.total : elapsed)
+  #event(stage: Stage, elapsed = this.#elapsed.total): AuditEvent {
+    this.#receivedAt ??= this.#now().getTime() - elapsed
     const receivedWith = this.#receivedWith
     this.#receivedWith = undefined
     return {
       request: this,
       stage,
-      reachedAt: this.#receivedAt + elapsed,
+      reachedAt: stage === 'RequestReceived' ? this.#receivedAt : this.#receivedAt + elapsed,
       impersonated: this.#impersonated,
       objectRef: this.#objectRef,
       responseStatus: this.#status,
