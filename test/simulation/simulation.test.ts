@@ -9,7 +9,7 @@ import { before, test } from 'node:test'
 const MS = '1000'
 const SEEDS = '100'
 /** Seconds for which clients of seeds that nobody has run before work, in virtual time. */
-const NEW_SECONDS = '20'
+const NEW_SECONDS = '60'
 /** The seeds of several processes on one embedded store. */
 const PROCESS_SEEDS = '12'
 const REPEATED = [12, 11, 9, 4]
