@@ -183,11 +183,12 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
     ),
   audit: ({ costs }) =>
     table(
-      ['processor time of a request', 'protocol', 'without an audit', 'with an event of level Metadata', 'more', 'target'],
-      costs.map(({ name, protocol, off, on, ratio }) => [
+      ['processor time of a request', 'protocol', 'without an audit', 'mode', 'with events of level Metadata', 'more', 'target'],
+      costs.map(({ name, protocol, mode, off, on, ratio }) => [
         name,
         protocol,
         micros(off.allMicros),
+        mode,
         micros(on.allMicros),
         `${((ratio - 1) * 100).toFixed(1)} %`,
         name.startsWith('GET') ? aim('≤ 10 %', ratio <= 1.1) : '',

@@ -12,6 +12,8 @@ export class Annotations {
   readonly #isKnown: boolean
   /** The sets that one more annotation has made of it, by key and value. */
   #larger: Map<string, Map<string, Annotations>> | undefined
+  /** The last of them. */
+  #last: { readonly key: string; readonly value: string; readonly set: Annotations } | undefined
   #json: string | undefined
 
   private constructor(record: Readonly<Record<string, string>>, isKnown: boolean) {
@@ -27,7 +29,11 @@ export class Annotations {
 
   /** The set with one more; the first value of a key stays. */
   with(key: string, value: string): Annotations {
-    return this.#larger?.get(key)?.get(value) ?? this.#grown(key, value)
+    const last = this.#last
+    if (last !== undefined && last.key === key && last.value === value) return last.set
+    const set = this.#larger?.get(key)?.get(value) ?? this.#grown(key, value)
+    if (set.#isKnown) this.#last = { key, value, set }
+    return set
   }
 
   /** The field of an event, after a comma; empty where there is none. */
@@ -49,7 +55,7 @@ export class Annotations {
   #remember(key: string, value: string, larger: Annotations): void {
     if (known >= MAX_KNOWN) {
       // Those that requests still have remember a few more, which are gone with them.
-      Annotations.NONE.#larger = undefined
+      Annotations.NONE.#larger = Annotations.NONE.#last = undefined
       known = 0
     }
     known++

@@ -15,7 +15,7 @@ const annotated = (event: AuditEvent, key: string, value: string): AuditEvent =>
 export class Auditor {
   readonly #policy: AuditPolicy
   readonly #sink: AuditSink
-  readonly #levels = new Map<Level, number>()
+  readonly #levels: Record<Level, number> = { None: 0, Metadata: 0, Request: 0, RequestResponse: 0 }
   readonly #lost = new Map<string, number>()
   #events = 0
   #rejected = 0
@@ -50,7 +50,7 @@ export class Auditor {
   /** The audit of a request; undefined where the policy wants none. */
   begin(facts: RequestFacts, attributes: Attributes): RequestAudit | undefined {
     const rule = this.#policy.ruleFor(facts.user, attributes)
-    this.#levels.set(rule.level, (this.#levels.get(rule.level) ?? 0) + 1)
+    this.#levels[rule.level]++
     return rule.level === 'None' ? undefined : new RequestAudit(facts, attributes, { rule, sink: this.#sink })
   }
 
@@ -96,7 +96,7 @@ export class Auditor {
       name: 'apiserver_audit_level_total',
       help: 'Requests by the level at which the audit policy has them recorded.',
       type: 'counter',
-      samples: LEVELS.filter(level => this.#levels.has(level)).map(level => [{ level }, this.#levels.get(level)!]),
+      samples: LEVELS.filter(level => this.#levels[level] > 0).map(level => [{ level }, this.#levels[level]]),
     }
     yield {
       name: 'apiserver_audit_requests_rejected_total',

@@ -63,7 +63,7 @@ export class EventLines {
     if (request !== this.#request || objectRef !== this.#objectRef) {
       this.#request = request
       this.#objectRef = objectRef
-      this.#form = this.#forms.of(request, objectRef)
+      if (!this.#form?.includes(request, objectRef)) this.#form = this.#forms.of(request, objectRef)
     }
     return this.#form?.of(event)?.lineOf(event)
   }

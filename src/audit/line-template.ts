@@ -63,7 +63,7 @@ export class LineTemplate {
     const name = objectRef?.name ?? ''
     if ((request.requestURI !== this.#address || name !== this.#name) && !this.#turnTo(request.requestURI, name)) return undefined
     const line = this.#line
-    for (const at of this.#ids) put(line, at, request.auditID)
+    if (!putEverywhere(line, this.#ids, request.auditID)) return undefined
     return this.#received.put(line, request.receivedAt) && this.#reached.put(line, reachedAt) ? line : undefined
   }
 
@@ -71,7 +71,7 @@ export class LineTemplate {
     const fits = this.#address !== undefined && address.length === this.#addressLength && name.length === this.#name.length
     // The line is not whole until all are there.
     this.#address = undefined
-    const isPut = fits && putPlain(this.#line, this.#addresses, address) && putPlain(this.#line, this.#names, name)
+    const isPut = fits && putEverywhere(this.#line, this.#addresses, address) && putEverywhere(this.#line, this.#names, name)
     if (!isPut && !this.#make(address, name)) return false
     this.#address = address
     this.#name = name
@@ -108,6 +108,7 @@ export const UUID_LENGTH = 36
 const EMPTY_ID = ' '.repeat(UUID_LENGTH)
 const EMPTY_TIME = '2006-01-02T15:04:05.000000Z'
 const SECONDS_LENGTH = '2006-01-02T15:04:05'.length
+const MICROS_LENGTH = '000000'.length
 
 /** A time in microseconds at some places of a line. It mostly is of the same second as the last. */
 class TimeInLine {
@@ -124,43 +125,51 @@ class TimeInLine {
     const second = Math.floor(time / 1000)
     const micros = Math.floor(Math.round((time - second * 1000) * 1e6) / 1000)
     if (micros >= 1_000_000 || (second !== this.#second && !this.#putSecond(line, second))) return false
-    for (const place of this.#places) putMicros(line, place, micros)
+    putMicros(line, this.#places, micros)
     return true
   }
 
   #putSecond(line: Uint8Array, second: number): boolean {
     const text = timestampOf(second * 1000)
     if (text.length !== SECONDS_LENGTH + 1) return false
-    for (const place of this.#places) put(line, place, text.slice(0, SECONDS_LENGTH))
+    putEverywhere(line, this.#places, text.slice(0, SECONDS_LENGTH))
     this.#second = second
     return true
   }
 }
 
-function putMicros(line: Uint8Array, place: number, micros: number): void {
-  let rest = micros
-  for (let at = place + EMPTY_TIME.length - 2; at > place + SECONDS_LENGTH; at--) {
-    const next = Math.trunc(rest / 10)
-    line[at] = ZERO + (rest - next * 10)
+function putMicros(line: Uint8Array, places: readonly number[], micros: number): void {
+  let rest = micros | 0
+  const first = places[0]! + SECONDS_LENGTH + 1
+  for (let at = first + MICROS_LENGTH - 1; at >= first; at--) {
+    const next = (rest / 10) | 0
+    line[at] = ZERO + rest - next * 10
     rest = next
   }
+  for (let i = 1; i < places.length; i++) copy(line, { from: first, to: places[i]! + SECONDS_LENGTH + 1, length: MICROS_LENGTH })
 }
 
 const ZERO = 0x30
 
-/** Puts a text of ASCII there. A loop is faster than calls of the engine for texts of this length. */
-function put(line: Uint8Array, at: number, text: string): void {
-  for (let i = 0; i < text.length; i++) line[at + i] = text.charCodeAt(i)
-}
-
-/** Puts a text at some places up to the first character that has to be escaped; whether there is none. */
-function putPlain(line: Uint8Array, places: readonly number[], text: string): boolean {
-  for (let i = 0; i < text.length; i++) {
+/**
+ * Puts a text at some places, up to its first character that has to be escaped; whether there is none. Loops are faster than calls of the
+ * engine for texts of this length, and bytes are read faster than characters.
+ */
+function putEverywhere(line: Uint8Array, places: readonly number[], text: string): boolean {
+  const { length } = text
+  if (places.length === 0) return true
+  const first = places[0]!
+  for (let i = 0; i < length; i++) {
     const code = text.charCodeAt(i)
     if (code >= PLAIN_CODES.length || PLAIN_CODES[code] === 0) return false
-    for (const place of places) line[place + i] = code
+    line[first + i] = code
   }
+  for (let i = 1; i < places.length; i++) copy(line, { from: first, to: places[i]!, length })
   return true
+}
+
+function copy(line: Uint8Array, { from, to, length }: { readonly from: number; readonly to: number; readonly length: number }): void {
+  for (let i = 0; i < length; i++) line[to + i] = line[from + i]!
 }
 
 /** 1 for each character of ASCII that stands for itself. */

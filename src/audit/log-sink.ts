@@ -1,4 +1,5 @@
 /** Writes each event as a line of a log. */
+import type { Clock } from '../lib/clock.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type AuditEvent, eventLine, eventsOf } from './event.ts'
 import { EventLines } from './event-lines.ts'
@@ -22,16 +23,21 @@ const PLUGIN = 'log'
 export type LogSinkOptions = {
   readonly format: LogFormat
   readonly lost: LostEvents
-  /**
-   * Whether the lines of one iteration of the event loop are written at its end with one call, which costs as much for many as for one.
-   * Whoever needs to know that they are written waits for `settled`.
-   */
-  readonly isGrouped: boolean
+  readonly grouping: Grouping
+  readonly clock: Clock
 }
 
+/**
+ * Which lines are written with one call, as it costs as much for many as for one: those of a single call of `write`; those of one iteration
+ * of the event loop, for which whoever needs to know that they are written waits with `settled`; or those of a few milliseconds, for which
+ * nobody waits.
+ */
+export type Grouping = 'none' | 'iteration' | 'delay'
+
+const DELAY_MS = 20
 /** Characters of bodies, and events, that wait at most. */
 const MAX_WAITING = 1 << 20
-const MAX_WAITING_EVENTS = 1000
+const MAX_WAITING_EVENTS = 100
 
 export class LogSink implements AuditSink {
   readonly #writer: LineWriter
@@ -40,7 +46,8 @@ export class LogSink implements AuditSink {
   #events: AuditEvent[] = []
   #waiting = 0
   readonly #lines = new EventLines()
-  #flushing: NodeJS.Immediate | undefined
+  /** Ends the wait of the events; undefined where none wait. */
+  #cancelFlush: (() => void) | undefined
   /** Resolves with the write at the end of this iteration. */
   #settled: Promise<void> | undefined
   #settle: (() => void) | undefined
@@ -58,24 +65,33 @@ export class LogSink implements AuditSink {
       this.#waiting += (event.requestObject?.length ?? 0) + (event.responseObject?.length ?? 0)
     }
     const isFull = this.#waiting > MAX_WAITING || this.#events.length > MAX_WAITING_EVENTS
-    if (!this.#options.isGrouped || isFull) return this.#write()
-    this.#flushing ??= setImmediate(() => this.#write())
+    if (isFull || this.#options.grouping === 'none') return this.#write()
+    this.#cancelFlush ??= this.#flushLater()
     return true
   }
 
+  #flushLater(): () => void {
+    const { grouping, clock } = this.#options
+    if (grouping === 'delay') return clock.after(DELAY_MS, () => this.#write())
+    const immediate = setImmediate(() => this.#write())
+    return () => clearImmediate(immediate)
+  }
+
   get isGrouped(): boolean {
-    return this.#options.isGrouped
+    return this.#options.grouping !== 'none'
   }
 
   settled(): Promise<void> | undefined {
-    if (!this.#flushing) return this.#writing
+    if (this.#options.grouping === 'delay') return undefined
+    if (!this.#cancelFlush) return this.#writing
     return (this.#settled ??= new Promise(resolve => {
       this.#settle = resolve
     }))
   }
 
   flush(): Promise<void> | undefined {
-    if (this.#flushing) void this.#write()
+    if (this.#options.grouping === 'delay') return undefined
+    if (this.#cancelFlush) void this.#write()
     return this.#writing
   }
 
@@ -86,10 +102,10 @@ export class LogSink implements AuditSink {
 
   /** Writes the lines that wait. */
   #write(): MaybePromise<boolean> {
-    if (this.#flushing) clearImmediate(this.#flushing)
+    this.#cancelFlush?.()
     const events = this.#events
     const settle = this.#settle
-    this.#flushing = this.#settled = this.#settle = undefined
+    this.#cancelFlush = this.#settled = this.#settle = undefined
     this.#events = []
     this.#waiting = 0
     const done = (isKept: boolean): boolean => {

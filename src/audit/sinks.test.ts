@@ -9,7 +9,7 @@ import { Annotations } from './annotations.ts'
 import { BatchingSink } from './batching-sink.ts'
 import { type AuditEvent, type AuditedRequest, eventJson, eventLine } from './event.ts'
 import { LogFile, type OtherWriters } from './log-file.ts'
-import { LogSink } from './log-sink.ts'
+import { type Grouping, LogSink } from './log-sink.ts'
 import { type AuditSink, everySink, lenient } from './sink.ts'
 import { TruncatingSink } from './truncating-sink.ts'
 
@@ -191,7 +191,7 @@ test('a log file is rotated, compressed and cleaned up', async t => {
 })
 
 /** A log that no line can be written to, and what it says about lost events. */
-function onFullDisk({ isGrouped }: { readonly isGrouped: boolean }): { readonly sink: LogSink; readonly lost: readonly string[] } {
+function onFullDisk({ grouping }: { readonly grouping: Grouping }): { readonly sink: LogSink; readonly lost: readonly string[] } {
   const lost: string[] = []
   const append = () => {
     throw new Error('ENOSPC: no space left on device, write')
@@ -200,7 +200,8 @@ function onFullDisk({ isGrouped }: { readonly isGrouped: boolean }): { readonly 
     { append, async close() {} },
     {
       format: 'json',
-      isGrouped,
+      grouping,
+      clock: new ManualClock(),
       lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ request }) => request.auditID)}`),
     },
   )
@@ -208,7 +209,7 @@ function onFullDisk({ isGrouped }: { readonly isGrouped: boolean }): { readonly 
 }
 
 test('a log that cannot be written says so; blocking requests go on, strict ones do not', async () => {
-  const { sink, lost } = onFullDisk({ isGrouped: false })
+  const { sink, lost } = onFullDisk({ grouping: 'none' })
   assert.equal(sink.write([event('a'), event('b')]), false)
   assert.equal(lenient(sink).write([event('c')]), true)
   assert.equal(await everySink([collecting().sink, sink]).write([event('d')]), false)
@@ -218,38 +219,52 @@ test('a log that cannot be written says so; blocking requests go on, strict ones
   )
 })
 
+/** A log that remembers the ids of each write. */
+function remembering(grouping: Grouping) {
+  const writes: string[] = []
+  const idsOf = (lines: Uint8Array) => Array.from(Buffer.from(lines).toString().trim().split('\n'), line => JSON.parse(line).auditID).join()
+  const writer = { append: (lines: Uint8Array) => void writes.push(idsOf(lines)), async close() {} }
+  const clock = new ManualClock()
+  return { sink: new LogSink(writer, { format: 'json', grouping, clock, lost: () => assert.fail('nothing is lost') }), clock, writes }
+}
+
 test('the lines of one iteration are written with one call, and whoever waits for them goes on then', async () => {
-  const written: string[] = []
-  const writer = { append: (lines: Uint8Array) => void written.push(Buffer.from(lines).toString()), async close() {} }
-  const sink = new LogSink(writer, { format: 'json', isGrouped: true, lost: () => assert.fail('nothing is lost') })
+  const { sink, writes } = remembering('iteration')
   assert.equal(sink.settled(), undefined)
   for (const id of ['a', 'b', 'c']) assert.equal(sink.write([event(id)]), true)
-  assert.equal(written.length, 0)
+  assert.equal(writes.length, 0)
   await everySink([collecting().sink, lenient(sink)]).settled?.()
-  assert.equal(written.length, 1)
+  assert.deepEqual(writes, ['a,b,c'])
   assert.equal(sink.settled(), undefined)
-  const ids = () =>
-    written.map(lines =>
-      lines
-        .trim()
-        .split('\n')
-        .map(line => JSON.parse(line).auditID)
-        .join(),
-    )
-  assert.deepEqual(ids(), ['a,b,c'])
   // Too much to wait, and the end.
   sink.write([event('d', { requestObject: JSON.stringify('x'.repeat(2 << 20)) })])
   sink.write([event('e')])
   await sink.close()
-  assert.deepEqual(ids(), ['a,b,c', 'd', 'e'])
+  assert.deepEqual(writes, ['a,b,c', 'd', 'e'])
+})
+
+test('lines that nobody waits for are written together after a moment, when they are many, and at the end', async () => {
+  const { sink, clock, writes } = remembering('delay')
+  for (const id of ['a', 'b']) assert.equal(sink.write([event(id)]), true)
+  assert.deepEqual([sink.settled(), sink.flush(), writes.length], [undefined, undefined, 0])
+  clock.advance(1000)
+  sink.write([event('c')])
+  clock.advance(1000)
+  assert.deepEqual(writes, ['a,b', 'c'])
+  const many = Array.from({ length: 2000 }, (_, i) => `${i}`)
+  for (const id of many) sink.write([event(id)])
+  const early = writes.length - 2
+  assert.ok(early > 0 && early < 100, `${early} calls`)
+  await sink.close()
+  assert.deepEqual(writes.slice(2).join(), many.join())
 })
 
 test('a writer that takes its time makes those wait who need their lines', async () => {
   const go: ((why?: Error) => void)[] = []
   const lost: string[] = []
   const append = () => new Promise<void>((resolve, reject) => go.push(why => (why ? reject(why) : resolve())))
-  const options = { format: 'json', lost: (_plugin: string, why: string) => void lost.push(why) } as const
-  const sink = new LogSink({ append, async close() {} }, { ...options, isGrouped: true })
+  const options = { format: 'json', clock: new ManualClock(), lost: (_plugin: string, why: string) => void lost.push(why) } as const
+  const sink = new LogSink({ append, async close() {} }, { ...options, grouping: 'iteration' })
   sink.write([event('a')])
   let isSettled = false
   const settled = sink.settled()!.then(() => (isSettled = true))
@@ -261,7 +276,7 @@ test('a writer that takes its time makes those wait who need their lines', async
   go[0]!()
   await Promise.all([settled, late])
   assert.equal(sink.settled(), undefined)
-  const strict = new LogSink({ append, async close() {} }, { ...options, isGrouped: false })
+  const strict = new LogSink({ append, async close() {} }, { ...options, grouping: 'none' })
   const kept = strict.write([event('b')])
   go[1]!(new Error('EPIPE: broken pipe, write'))
   assert.equal(await kept, false)
@@ -269,7 +284,7 @@ test('a writer that takes its time makes those wait who need their lines', async
 })
 
 test('whoever waits for lines that cannot be written goes on, and they are counted', async () => {
-  const { sink, lost } = onFullDisk({ isGrouped: true })
+  const { sink, lost } = onFullDisk({ grouping: 'iteration' })
   for (const id of ['a', 'b']) sink.write([event(id)])
   await sink.settled()
   assert.deepEqual(lost, ['log: ENOSPC: no space left on device, write: a,b'])

@@ -4,7 +4,7 @@ import { Auditor } from '../../audit/auditor.ts'
 import { BatchingSink } from '../../audit/batching-sink.ts'
 import { type AuditEvent, eventLine } from '../../audit/event.ts'
 import { LogFile } from '../../audit/log-file.ts'
-import { type LineWriter, LogSink } from '../../audit/log-sink.ts'
+import { type Grouping, type LineWriter, LogSink } from '../../audit/log-sink.ts'
 import { AUDIT_POLICY, AuditPolicy, type PolicyDocument, validatePolicy } from '../../audit/policy.ts'
 import { type AuditSink, everySink, type LostEvents, lenient } from '../../audit/sink.ts'
 import { TruncatingSink } from '../../audit/truncating-sink.ts'
@@ -106,9 +106,20 @@ type SinkParts = AuditParts & { readonly lost: LostEvents }
 function logSinks({ log: config }: AuditConfig, parts: SinkParts): AuditSink[] {
   if (!config.path) return []
   const writer = config.path === '-' ? standardOutput(parts.siblings) : openLog(config.path, config, parts)
+  const { clock, lost } = parts
+  const grouping = groupingOf(config)
+  const sink = new LogSink(writer, { format: config.format, lost, grouping, clock })
+  // A sink that has its lines wait is a buffer itself.
+  if (grouping === 'delay') return [truncated(lenient(sink), { config, lost })]
+  return [behind(sink, { config, isConcurrent: false, ...parts })]
+}
+
+function groupingOf({ mode, path, batchMaxSize, batchThrottleEnable }: AuditConfig['log']): Grouping {
   // A request that is refused when its event is lost has to know that at once.
-  const isGrouped = config.mode !== 'blocking-strict'
-  return [behind(new LogSink(writer, { format: config.format, lost: parts.lost, isGrouped }), { config, isConcurrent: false, ...parts })]
+  if (mode === 'blocking-strict') return 'none'
+  // A file takes lines as fast as they come: unless the size or the rate of batches is set, nothing has to wait for room.
+  const isFree = mode === 'batch' && path !== '-' && batchMaxSize === 1 && !batchThrottleEnable
+  return isFree ? 'delay' : 'iteration'
 }
 
 function openLog(path: string, config: AuditConfig['log'], { log, clock, siblings }: SinkParts): LineWriter {
@@ -184,9 +195,12 @@ function behind(
   sink: AuditSink,
   { config, isConcurrent, clock, lost }: SinkParts & { readonly config: AuditBackendConfig; readonly isConcurrent: boolean },
 ): AuditSink {
-  const paced = inMode(sink, { config, isConcurrent, clock, lost })
-  if (!config.truncateEnabled) return paced
-  return new TruncatingSink(paced, {
+  return truncated(inMode(sink, { config, isConcurrent, clock, lost }), { config, lost })
+}
+
+function truncated(sink: AuditSink, { config, lost }: Pick<SinkParts, 'lost'> & { readonly config: AuditBackendConfig }): AuditSink {
+  if (!config.truncateEnabled) return sink
+  return new TruncatingSink(sink, {
     limits: { maxEventBytes: config.truncateMaxEventSize, maxBatchBytes: config.truncateMaxBatchSize },
     lost,
   })
