@@ -12,7 +12,7 @@ import { microTimestampOf, millisecondsOf, parseMicroTime } from '../../lib/time
 import { NodeNetworks } from './addresses.ts'
 import { nodeIdentity } from './identity.ts'
 import { SIMULATED_LABEL } from './is-simulated.ts'
-import { DEFAULT_CAPACITY, HEARTBEAT_MS, internalIPs, isAlive, labelsOf, nodeName, nodeStatus } from './simulated-node.ts'
+import { DEFAULT_CAPACITY, HEARTBEAT_MS, heartbeatDueAt, internalIPs, isAlive, labelsOf, nodeName, nodeStatus } from './simulated-node.ts'
 
 export type SimulatedNodesParts = {
   /** Number of nodes at the start of the server. */
@@ -32,8 +32,8 @@ export type SimulatedNodesParts = {
 
 const LEASES = 'kube-node-lease'
 const LEASE_SECONDS = 40
-/** Time between renewals of a lease; longer with many nodes, so that they cost little. */
-const renewalMs = (nodes: number, graceMs: number) => Math.min(nodes <= 100 ? 10_000 : 20_000, graceMs / 4)
+/** Time between renewals of a lease: with many nodes as long as one renewal may fail before the node counts as lost, as each is a write. */
+const renewalMs = (nodes: number, graceMs: number) => (nodes <= 100 ? Math.min(10_000, graceMs / 4) : Math.min(20_000, graceMs * 0.4))
 
 /** Leases that are due at about the same time are renewed together, so that they share the commits of the store. */
 const MAX_ROUND_MS = 500
@@ -59,6 +59,8 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
       const given = new Map<string, Allotment>()
       const networks = new NodeNetworks()
       let areStoredNoted = false
+      /** The nodes whose stored status is right, and until when that is so. */
+      const reported = new Map<string, { readonly node: Node; readonly untilMs: number }>()
 
       /** Notes the blocks and addresses that a node has: stored, or about to be. */
       function note(name: string, node: Node | undefined): void {
@@ -101,6 +103,7 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
           watch(Node, ({ current, type }) => {
             if (type === 'deleted') {
               given.delete(current.name)
+              reported.delete(current.name)
               networks.release(current.name)
             } else if (current.object) note(current.name, current.object)
             return type !== 'deleted' && current.labels[SIMULATED_LABEL] === 'true' ? current.name : undefined
@@ -118,8 +121,12 @@ export const simulatedNodes = (parts: SimulatedNodesParts): Controller =>
           }
           const now = client.now.getTime()
           const self = client.as(nodeIdentity(name))
-          const status = nodeStatus(node, addresses, { ...parts, isGiven: !own.has(name), now })
-          if (!isDeepStrictEqual(status, node.status)) await self.of(Node).updateStatus({ ...node, status })
+          const known = reported.get(name)
+          if (known?.node !== node || now >= known.untilMs) {
+            const status = nodeStatus(node, addresses, { ...parts, isGiven: !own.has(name), now })
+            if (!isDeepStrictEqual(status, node.status)) await self.of(Node).updateStatus({ ...node, status })
+            else reported.set(name, { node, untilMs: heartbeatDueAt(node) })
+          }
           return { ms: await renewLease(self, node, { now, everyMs: renewalMs(parts.count, parts.graceMs) }), renewal: heartbeatOf(name) }
         },
       }

@@ -118,6 +118,16 @@ const PRESSURES = {
   },
 }
 
+const OWN_CONDITIONS = { ...PRESSURES, Ready: READY }
+
+/** When the first of the conditions that the node reports needs a new heartbeat, in milliseconds since the epoch. */
+export const heartbeatDueAt = ({ status }: Node): number =>
+  Math.min(
+    ...(status.conditions ?? [])
+      .filter(({ type }) => Object.hasOwn(OWN_CONDITIONS, type))
+      .map(({ lastHeartbeatTime }) => (lastHeartbeatTime ? millisecondsAt(lastHeartbeatTime) + HEARTBEAT_MS : 0)),
+  )
+
 /** Conditions of other components stay as they are. */
 function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[] {
   const old = status.conditions ?? []
@@ -125,7 +135,7 @@ function nodeConditions({ metadata, status }: Node, now: number): NodeCondition[
   const scripted = new Map(
     (metadata.annotations?.[CONDITIONS_ANNOTATION] ?? '').split(',').map(each => each.trim().split('=') as [string, string]),
   )
-  const own = Object.entries({ ...PRESSURES, Ready: READY }).map(([type, words]): NodeCondition => {
+  const own = Object.entries(OWN_CONDITIONS).map(([type, words]): NodeCondition => {
     const usual = type === 'Ready' ? 'True' : 'False'
     const scriptedState = scripted.get(type)
     const state = scriptedState === 'True' || scriptedState === 'False' ? scriptedState : usual
