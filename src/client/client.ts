@@ -123,6 +123,12 @@ export class Client {
     this.#informers.watchAll(handler, signal)
   }
 
+  /** The same API for writes that nobody waits for, such as those of events: others come first. */
+  get unhurried(): Client {
+    const { unhurried } = this.#backend
+    return unhurried ? new Client(unhurried, this.#informers, this.identity) : this
+  }
+
   /** The same API as somebody else, or with another field manager. */
   as(identity: Identity): Client {
     return new Client(this.#backend, this.#informers, identity)

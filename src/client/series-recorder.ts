@@ -3,6 +3,7 @@
  * object again becomes a series, of which the second time is written, and later ones only now and then.
  */
 import { Event } from '../kinds/events/event.ts'
+import { Queue } from '../lib/queue.ts'
 import { microTimestampOf } from '../lib/time.ts'
 import { isNamespaceGoing } from '../schema/status-error.ts'
 import type { Client } from './client.ts'
@@ -46,10 +47,10 @@ type Seen = {
 }
 
 export function seriesRecorder({ client, controller, instance, onError }: SeriesRecorderOptions): SeriesRecorder {
-  const events = client.of(Event)
+  const events = client.unhurried.of(Event)
   const seen = new Recent<Seen>()
   const nameFor = eventNames()
-  const waiting: (() => Promise<void>)[] = []
+  const waiting = new Queue<() => Promise<void>>()
   const writing = new Set<Promise<void>>()
 
   function record(regarding: Involved, { type, reason, action, note, related }: SeriesEvent): void {
@@ -97,9 +98,8 @@ export function seriesRecorder({ client, controller, instance, onError }: Series
   }
 
   function begin(): void {
-    while (writing.size < MAX_CONCURRENT_WRITES) {
+    while (writing.size < MAX_CONCURRENT_WRITES && waiting.length > 0) {
       const task = waiting.shift()
-      if (!task) return
       const written = task()
         .catch(error => {
           // The events of a namespace are deleted with it.

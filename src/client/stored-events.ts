@@ -5,16 +5,17 @@ import type { Client } from './client.ts'
 import type { EventWriter } from './event-recorder.ts'
 
 export function storedEvents(client: Client): EventWriter {
+  const { unhurried } = client
   return {
     now: () => client.now,
     async create(event) {
       try {
-        await client.find(Event)?.create(event)
+        await unhurried.find(Event)?.create(event)
       } catch (error) {
         // The events of a namespace are deleted with it.
         if (!isNamespaceGoing(error)) throw error
       }
     },
-    patch: async (metadata, patch) => (await client.find(Event)?.patch(metadata, patch, { type: 'strategic' })) !== undefined,
+    patch: async (metadata, patch) => (await unhurried.find(Event)?.patch(metadata, patch, { type: 'strategic' })) !== undefined,
   }
 }

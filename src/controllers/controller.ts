@@ -58,8 +58,8 @@ export type Controller = {
   /** Whether its delayed calls only renew or check something, so that idle waits need not count them. */
   readonly isRoutine?: boolean
   /**
-   * Which of its writes and those of others come first: urgent are heartbeats, and decisions that rely on these; scheduler and kubelets go
-   * on with pods that others have created.
+   * Which of its writes and those of others come first: urgent are heartbeats, and decisions that rely on these; kubelets complete
+   * what the scheduler has placed, which goes on with what others have created.
    */
   readonly rank?: Rank
   /** How many keys are reconciled at the same time; by default one. */

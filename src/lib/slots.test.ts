@@ -34,6 +34,14 @@ test('tasks begin by their rank, and of the lower ranks a few of each', async ()
   assert.equal(order.slice(13).join(''), 'Xabcde')
 })
 
+test('what completes something comes before what goes on with something, and neither waits for all of the other', async () => {
+  const slots = new Slots({ atOnce: 1, perIteration: 1 })
+  const order: string[] = []
+  const run = (rank: Rank, names: string) => [...names].map(name => slots.run(async () => void order.push(name), rank))
+  await Promise.all([...run('usual', '012'), ...run('going on', 'abcdef'), ...run('completing', 'ABCDEFGHIJKLMNOP'), ...run('urgent', 'X')])
+  assert.equal(order.join(''), '0XABCaDEFbGHIcJKL1MNOdPef2')
+})
+
 test('only so many begin in one iteration of the event loop', async () => {
   const slots = new Slots({ atOnce: 100, perIteration: 3 })
   let begun = 0

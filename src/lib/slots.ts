@@ -3,13 +3,16 @@
  * handled in between. Tasks of one rank start in the order in which they were added.
  */
 import { nextIteration } from './environment.ts'
+import { Queue } from './queue.ts'
 
 /**
- * Which of the tasks that wait start first: those that must be in time; those that go on with something that others have begun, before more
- * of it is begun; all others. Of the last two, a few of the later rank start in between, so that neither waits for the other to end.
+ * Which of the tasks that wait start first: those that must be in time; those that complete something; those that go on with something that
+ * others have begun, before more of it is begun; all others. Of the ranks after the first, a few tasks of a later one start in between, so
+ * that none waits for another to end.
  */
-export type Rank = 'urgent' | 'going on' | 'usual'
-/** So many tasks that go on with something start until a usual one does. */
+export type Rank = 'urgent' | 'completing' | 'going on' | 'usual'
+const SHARING = ['completing', 'going on', 'usual'] as const
+/** So many tasks of a rank start until one of a later rank does. */
 const IN_A_ROW = 3
 
 export class Slots {
@@ -17,8 +20,14 @@ export class Slots {
   #begun = 0
   #isPumping = false
   readonly #perIteration: number
-  readonly #waiting: Readonly<Record<Rank, (() => void)[]>> = { urgent: [], 'going on': [], usual: [] }
-  #inARow = 0
+  readonly #waiting: Readonly<Record<Rank, Queue<() => void>>> = {
+    urgent: new Queue(),
+    completing: new Queue(),
+    'going on': new Queue(),
+    usual: new Queue(),
+  }
+  /** How many of a rank have started since one of a later rank did. */
+  readonly #inARow = SHARING.map(() => 0)
 
   constructor({ atOnce, perIteration }: { readonly atOnce: number; readonly perIteration: number }) {
     this.#free = atOnce
@@ -43,14 +52,19 @@ export class Slots {
   }
 
   #next(): (() => void) | undefined {
-    const { urgent, 'going on': goingOn, usual } = this.#waiting
-    if (urgent.length > 0) return urgent.shift()
-    if (usual.length > 0 && (goingOn.length === 0 || this.#inARow >= IN_A_ROW)) {
-      this.#inARow = 0
-      return usual.shift()
+    const waiting = this.#waiting
+    if (waiting.urgent.length > 0) return waiting.urgent.shift()
+    const ranks = SHARING.filter(rank => waiting[rank].length > 0)
+    for (const rank of ranks) {
+      const place = SHARING.indexOf(rank)
+      const isLast = rank === ranks.at(-1)
+      if (isLast || this.#inARow[place]! < IN_A_ROW) {
+        this.#inARow[place] = isLast ? 0 : this.#inARow[place]! + 1
+        return waiting[rank].shift()
+      }
+      this.#inARow[place] = 0
     }
-    this.#inARow++
-    return goingOn.shift()
+    return undefined
   }
 
   /** More tasks may start in the next iteration of the event loop. */

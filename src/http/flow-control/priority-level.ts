@@ -6,8 +6,9 @@
  * limits that follow from the hand are kept: a flow has at most `handSize * queueLengthLimit` requests waiting, the level `queues *
  * queueLengthLimit`, and a level with one queue does not distinguish flows.
  */
+
+import { Queue } from '../../lib/queue.ts'
 import type { Dispatcher, Waiting } from './dispatcher.ts'
-import { Queue } from './queue.ts'
 import type { LevelConfiguration, SeatLimits } from './seats.ts'
 
 /** One flow leaves a quarter of a level's seats to others, or slow clients of one user could hold them all. */

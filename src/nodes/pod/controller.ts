@@ -35,7 +35,7 @@ export const simulatedKubelets = ({ gate, random, runs, live }: SimulatedKubelet
   defineController({
     name: 'simulated-kubelet-controller',
     identity: 'node-controller',
-    rank: 'going on',
+    rank: 'completing',
     // Every node has a kubelet, and they do not wait for each other.
     workers: LIMITS.backgroundWrites.atOnce,
     create({ client, recorderFor, enqueue, onError, signal }) {

@@ -52,7 +52,10 @@ export function createClients(parts: BackendParts): Clients {
   const informers = new Informers(backend, parts)
   const slots = new Slots(LIMITS.backgroundWrites)
   const backgroundFor = (rank: Rank): Backend => ({ ...backend, write: request => slots.run(() => backend.write(request), rank) })
-  const guarded = (background: Backend, { mayWrite, fence }: WriteGuard): Backend => {
+  const unhurried = backgroundFor('usual')
+  const backgrounds = ranked(rank => ({ ...backgroundFor(rank), unhurried }))
+  const guarded = (background: Backend, guard: WriteGuard): Backend => {
+    const { mayWrite, fence } = guard
     const superseded = () => unavailable('another server has taken over')
     const beforeStore = () => {
       if (!mayWrite()) throw superseded()
@@ -61,9 +64,8 @@ export function createClients(parts: BackendParts): Clients {
       background.write({ ...request, beforeStore, fence }).catch(error => {
         throw error instanceof FencedOff ? superseded() : error
       })
-    return { ...background, write }
+    return { ...background, write, ...(background.unhurried && { unhurried: guarded(background.unhurried, guard) }) }
   }
-  const backgrounds = { urgent: backgroundFor('urgent'), 'going on': backgroundFor('going on'), usual: backgroundFor('usual') }
   const clientsOf =
     (backends: Readonly<Record<Rank, Backend>>): ClientFor =>
     (identity, { rank = 'usual' } = {}) =>
@@ -71,12 +73,16 @@ export function createClients(parts: BackendParts): Clients {
   return {
     clientFor: identity => new Client(backend, informers, identity),
     backgroundClientFor: clientsOf(backgrounds),
-    guardedClientFor(guard) {
-      const { urgent, 'going on': goingOn, usual } = backgrounds
-      return clientsOf({ urgent: guarded(urgent, guard), 'going on': guarded(goingOn, guard), usual: guarded(usual, guard) })
-    },
+    guardedClientFor: guard => clientsOf(ranked(rank => guarded(backgrounds[rank], guard))),
   }
 }
+
+const ranked = (backendOf: (rank: Rank) => Backend): Readonly<Record<Rank, Backend>> => ({
+  urgent: backendOf('urgent'),
+  completing: backendOf('completing'),
+  'going on': backendOf('going on'),
+  usual: backendOf('usual'),
+})
 
 const NEVER_CANCELLED = new AbortController()
 /** The group whose members may do everything, whatever the roles. */
