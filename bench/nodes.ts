@@ -54,7 +54,7 @@ export async function manyNodes(quick: boolean, size?: number): Promise<NodesFig
     const podMicros = (nanosOf(server.pid).all - used) / pods / 1000
     isSettled = true
     await reading
-    // Pods that have just settled still write events.
+    await eventsWritten(client)
     await sleep(quick ? 2000 : 30_000)
     const idleSeconds = quick ? 10 : IDLE_SECONDS
     const before = cpuSeconds(server.pid)
@@ -77,6 +77,18 @@ const PAUSE_MS = 2000
 
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await sleep(PAUSE_MS)
+}
+
+/** Resolves when no more events are written: those of pods that have just settled come last. */
+async function eventsWritten(client: Client): Promise<void> {
+  let before = -1
+  await until(async () => {
+    const { items, metadata } = await client.send('GET', '/api/v1/events?limit=1')
+    const count = items.length + (metadata.remainingItemCount ?? 0)
+    const isSame = count === before
+    before = count
+    return isSame
+  })
 }
 
 const readyNodes = async (client: Client): Promise<number> =>
