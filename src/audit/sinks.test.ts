@@ -201,7 +201,6 @@ function onFullDisk({ grouping }: { readonly grouping: Grouping }): { readonly s
     {
       format: 'json',
       grouping,
-      clock: new ManualClock(),
       lost: (plugin, why, events) => lost.push(`${plugin}: ${why}: ${events.map(({ request }) => request.auditID)}`),
     },
   )
@@ -224,8 +223,7 @@ function remembering(grouping: Grouping) {
   const writes: string[] = []
   const idsOf = (lines: Uint8Array) => Array.from(Buffer.from(lines).toString().trim().split('\n'), line => JSON.parse(line).auditID).join()
   const writer = { append: (lines: Uint8Array) => void writes.push(idsOf(lines)), async close() {} }
-  const clock = new ManualClock()
-  return { sink: new LogSink(writer, { format: 'json', grouping, clock, lost: () => assert.fail('nothing is lost') }), clock, writes }
+  return { sink: new LogSink(writer, { format: 'json', grouping, lost: () => assert.fail('nothing is lost') }), writes }
 }
 
 test('the lines of one iteration are written with one call, and whoever waits for them goes on then', async () => {
@@ -243,13 +241,14 @@ test('the lines of one iteration are written with one call, and whoever waits fo
   assert.deepEqual(writes, ['a,b,c', 'd', 'e'])
 })
 
-test('lines that nobody waits for are written together after a moment, when they are many, and at the end', async () => {
-  const { sink, clock, writes } = remembering('delay')
+test('lines that nobody waits for are written together after a moment, when they are many, and at the end', async t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { sink, writes } = remembering('delay')
   for (const id of ['a', 'b']) assert.equal(sink.write([event(id)]), true)
   assert.deepEqual([sink.settled(), sink.flush(), writes.length], [undefined, undefined, 0])
-  clock.advance(1000)
+  t.mock.timers.tick(1000)
   sink.write([event('c')])
-  clock.advance(1000)
+  t.mock.timers.tick(1000)
   assert.deepEqual(writes, ['a,b', 'c'])
   const many = Array.from({ length: 2000 }, (_, i) => `${i}`)
   for (const id of many) sink.write([event(id)])
@@ -263,7 +262,7 @@ test('a writer that takes its time makes those wait who need their lines', async
   const go: ((why?: Error) => void)[] = []
   const lost: string[] = []
   const append = () => new Promise<void>((resolve, reject) => go.push(why => (why ? reject(why) : resolve())))
-  const options = { format: 'json', clock: new ManualClock(), lost: (_plugin: string, why: string) => void lost.push(why) } as const
+  const options = { format: 'json', lost: (_plugin: string, why: string) => void lost.push(why) } as const
   const sink = new LogSink({ append, async close() {} }, { ...options, grouping: 'iteration' })
   sink.write([event('a')])
   let isSettled = false

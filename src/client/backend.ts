@@ -59,6 +59,6 @@ export interface Backend {
   authorize(user: User, attributes: Attributes): Promise<void> | void
   /** Carries out a write; resolves with the JSON of the object in the answer, if it has one. Throws a StatusError. */
   write(request: WriteRequest): Promise<Uint8Array | undefined>
-  /** The same for writes that nobody waits for; left out where those need not be told apart. */
-  readonly unhurried?: Backend
+  /** The same for writes that nobody waits for, after those of others; left out where there is no order. */
+  readonly lowPriority?: Backend
 }

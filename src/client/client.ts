@@ -124,9 +124,9 @@ export class Client {
   }
 
   /** The same API for writes that nobody waits for, such as those of events: others come first. */
-  get unhurried(): Client {
-    const { unhurried } = this.#backend
-    return unhurried ? new Client(unhurried, this.#informers, this.identity) : this
+  get lowPriority(): Client {
+    const { lowPriority } = this.#backend
+    return lowPriority ? new Client(lowPriority, this.#informers, this.identity) : this
   }
 
   /** The same API as somebody else, or with another field manager. */

@@ -47,7 +47,7 @@ type Seen = {
 }
 
 export function seriesRecorder({ client, controller, instance, onError }: SeriesRecorderOptions): SeriesRecorder {
-  const events = client.unhurried.of(Event)
+  const events = client.lowPriority.of(Event)
   const seen = new Recent<Seen>()
   const nameFor = eventNames()
   const waiting = new Queue<() => Promise<void>>()

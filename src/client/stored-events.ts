@@ -5,17 +5,17 @@ import type { Client } from './client.ts'
 import type { EventWriter } from './event-recorder.ts'
 
 export function storedEvents(client: Client): EventWriter {
-  const { unhurried } = client
+  const { lowPriority } = client
   return {
     now: () => client.now,
     async create(event) {
       try {
-        await unhurried.find(Event)?.create(event)
+        await lowPriority.find(Event)?.create(event)
       } catch (error) {
         // The events of a namespace are deleted with it.
         if (!isNamespaceGoing(error)) throw error
       }
     },
-    patch: async (metadata, patch) => (await unhurried.find(Event)?.patch(metadata, patch, { type: 'strategic' })) !== undefined,
+    patch: async (metadata, patch) => (await lowPriority.find(Event)?.patch(metadata, patch, { type: 'strategic' })) !== undefined,
   }
 }

@@ -10,24 +10,25 @@ import { Queue } from './queue.ts'
  * others have begun, before more of it is begun; all others. Of the ranks after the first, a few tasks of a later one start in between, so
  * that none waits for another to end.
  */
-export type Rank = 'urgent' | 'completing' | 'going on' | 'usual'
-const SHARING = ['completing', 'going on', 'usual'] as const
+export const RANKS = ['urgent', 'completing', 'going on', 'usual'] as const
+export type Rank = (typeof RANKS)[number]
+/** The ranks that share. */
+const SHARING = RANKS.slice(1)
 /** So many tasks of a rank start until one of a later rank does. */
 const IN_A_ROW = 3
+
+/** A value for each rank. */
+export const byRank = <V>(valueOf: (rank: Rank) => V): Record<Rank, V> =>
+  Object.fromEntries(RANKS.map(rank => [rank, valueOf(rank)])) as Record<Rank, V>
 
 export class Slots {
   #free: number
   #begun = 0
   #isPumping = false
   readonly #perIteration: number
-  readonly #waiting: Readonly<Record<Rank, Queue<() => void>>> = {
-    urgent: new Queue(),
-    completing: new Queue(),
-    'going on': new Queue(),
-    usual: new Queue(),
-  }
+  readonly #waiting = byRank(() => new Queue<() => void>())
   /** How many of a rank have started since one of a later rank did. */
-  readonly #inARow = SHARING.map(() => 0)
+  readonly #inARow = byRank(() => 0)
 
   constructor({ atOnce, perIteration }: { readonly atOnce: number; readonly perIteration: number }) {
     this.#free = atOnce
@@ -52,19 +53,13 @@ export class Slots {
   }
 
   #next(): (() => void) | undefined {
-    const waiting = this.#waiting
-    if (waiting.urgent.length > 0) return waiting.urgent.shift()
-    const ranks = SHARING.filter(rank => waiting[rank].length > 0)
-    for (const rank of ranks) {
-      const place = SHARING.indexOf(rank)
-      const isLast = rank === ranks.at(-1)
-      if (isLast || this.#inARow[place]! < IN_A_ROW) {
-        this.#inARow[place] = isLast ? 0 : this.#inARow[place]! + 1
-        return waiting[rank].shift()
-      }
-      this.#inARow[place] = 0
-    }
-    return undefined
+    if (this.#waiting.urgent.length > 0) return this.#waiting.urgent.shift()
+    const waiting = SHARING.filter(rank => this.#waiting[rank].length > 0)
+    const rank = waiting.find(each => this.#inARow[each] < IN_A_ROW) ?? waiting.at(-1)
+    if (rank === undefined) return undefined
+    for (const earlier of SHARING.slice(0, SHARING.indexOf(rank))) this.#inARow[earlier] = 0
+    this.#inARow[rank]++
+    return this.#waiting[rank].shift()
   }
 
   /** More tasks may start in the next iteration of the event loop. */

@@ -106,9 +106,9 @@ type SinkParts = AuditParts & { readonly lost: LostEvents }
 function logSinks({ log: config }: AuditConfig, parts: SinkParts): AuditSink[] {
   if (!config.path) return []
   const writer = config.path === '-' ? standardOutput(parts.siblings) : openLog(config.path, config, parts)
-  const { clock, lost } = parts
+  const { lost } = parts
   const grouping = groupingOf(config)
-  const sink = new LogSink(writer, { format: config.format, lost, grouping, clock })
+  const sink = new LogSink(writer, { format: config.format, lost, grouping })
   // A sink that has its lines wait is a buffer itself.
   if (grouping === 'delay') return [truncated(lenient(sink), { config, lost })]
   return [behind(sink, { config, isConcurrent: false, ...parts })]

@@ -9,7 +9,7 @@ import { Client, type ClientFor } from '../../client/client.ts'
 import { Informers } from '../../client/informer.ts'
 import { monotonicMs } from '../../lib/environment.ts'
 import { LIMITS } from '../../lib/limits.ts'
-import { type Rank, Slots } from '../../lib/slots.ts'
+import { byRank, type Rank, Slots } from '../../lib/slots.ts'
 import type { Registry } from '../../registry/api.ts'
 import type { Catalog } from '../../registry/catalog.ts'
 import type { Decision } from '../../schema/access.ts'
@@ -52,8 +52,8 @@ export function createClients(parts: BackendParts): Clients {
   const informers = new Informers(backend, parts)
   const slots = new Slots(LIMITS.backgroundWrites)
   const backgroundFor = (rank: Rank): Backend => ({ ...backend, write: request => slots.run(() => backend.write(request), rank) })
-  const unhurried = backgroundFor('usual')
-  const backgrounds = ranked(rank => ({ ...backgroundFor(rank), unhurried }))
+  const lowPriority = backgroundFor('usual')
+  const backgrounds = byRank(rank => ({ ...backgroundFor(rank), lowPriority }))
   const guarded = (background: Backend, guard: WriteGuard): Backend => {
     const { mayWrite, fence } = guard
     const superseded = () => unavailable('another server has taken over')
@@ -64,7 +64,7 @@ export function createClients(parts: BackendParts): Clients {
       background.write({ ...request, beforeStore, fence }).catch(error => {
         throw error instanceof FencedOff ? superseded() : error
       })
-    return { ...background, write, ...(background.unhurried && { unhurried: guarded(background.unhurried, guard) }) }
+    return { ...background, write, ...(background.lowPriority && { lowPriority: guarded(background.lowPriority, guard) }) }
   }
   const clientsOf =
     (backends: Readonly<Record<Rank, Backend>>): ClientFor =>
@@ -73,16 +73,9 @@ export function createClients(parts: BackendParts): Clients {
   return {
     clientFor: identity => new Client(backend, informers, identity),
     backgroundClientFor: clientsOf(backgrounds),
-    guardedClientFor: guard => clientsOf(ranked(rank => guarded(backgrounds[rank], guard))),
+    guardedClientFor: guard => clientsOf(byRank(rank => guarded(backgrounds[rank], guard))),
   }
 }
-
-const ranked = (backendOf: (rank: Rank) => Backend): Readonly<Record<Rank, Backend>> => ({
-  urgent: backendOf('urgent'),
-  completing: backendOf('completing'),
-  'going on': backendOf('going on'),
-  usual: backendOf('usual'),
-})
 
 const NEVER_CANCELLED = new AbortController()
 /** The group whose members may do everything, whatever the roles. */
