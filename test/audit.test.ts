@@ -122,20 +122,26 @@ test('the log is written before the response, and survives kill -9', patient, as
   for (const [id, status] of answered) assert.deepEqual(stages.get(id), ['RequestReceived ', `ResponseComplete ${status}`], id)
 })
 
-test('in batch mode the log gets its lines soon, and all of them before the server has stopped', patient, async t => {
-  const folder = temporaryDirectory(t)
-  const [policyFile, log] = [join(folder, 'policy.yaml'), join(folder, 'audit.log')]
-  writeFileSync(policyFile, JSON.stringify(METADATA))
-  const flags = ['--audit-policy-file', policyFile, '--audit-log-path', log, '--audit-log-mode', 'batch']
-  const server = await startProcess(t, { flags })
-  const stagesOf = (id: string) => readFileSync(log, 'utf8').match(new RegExp(`"auditID":"${id}","stage":"\\w+"`, 'g'))?.length ?? 0
-  await ask(server, CONFIG_MAPS, named('early'))
-  await eventually('the lines of a request', () => stagesOf('early') === 2 || undefined)
-  for (let i = 0; i < 300; i++) await ask(server, CONFIG_MAPS, named('many'))
-  await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('late'), ...named('late') })
-  await server.stop('SIGTERM')
-  assert.deepEqual([stagesOf('many'), stagesOf('late')], [600, 2])
-})
+test(
+  'in batch mode the log gets its lines soon, though the clock of requests stands still, and all of them before the server has stopped',
+  patient,
+  async t => {
+    const folder = temporaryDirectory(t)
+    const [policyFile, log] = [join(folder, 'policy.yaml'), join(folder, 'audit.log')]
+    writeFileSync(policyFile, JSON.stringify(METADATA))
+    const flags = ['--audit-policy-file', policyFile, '--audit-log-path', log, '--audit-log-mode', 'batch', '--test-endpoints']
+    const server = await startProcess(t, { flags })
+    const { status } = await ask(server, '/keelson/v1/clock', { method: 'POST', body: { frozen: true } })
+    assert.equal(status, 200)
+    const stagesOf = (id: string) => readFileSync(log, 'utf8').match(new RegExp(`"auditID":"${id}","stage":"\\w+"`, 'g'))?.length ?? 0
+    await ask(server, CONFIG_MAPS, named('early'))
+    await eventually('the lines of a request', () => stagesOf('early') === 2 || undefined)
+    for (let i = 0; i < 300; i++) await ask(server, CONFIG_MAPS, named('many'))
+    await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('late'), ...named('late') })
+    await server.stop('SIGTERM')
+    assert.deepEqual([stagesOf('many'), stagesOf('late')], [600, 2])
+  },
+)
 
 test(
   'lines for a standard output that is read slowly wait, and none is lost, cut off or mixed with that of another process',
