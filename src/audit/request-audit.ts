@@ -101,13 +101,17 @@ export class RequestAudit implements AuditedRequest {
   }
 
   #refer({ metadata: { namespace, name, uid, resourceVersion } = {} }: Referred): void {
-    const known = this.#objectRef ?? {}
+    const known = this.#objectRef
+    // No spread: V8 takes microseconds to put in what follows one.
     this.#objectRef = {
-      ...known,
-      namespace: known.namespace || namespace || '',
-      name: known.name || name || '',
+      resource: known?.resource ?? '',
+      namespace: known?.namespace || namespace || '',
+      name: known?.name || name || '',
       uid: uid ?? '',
+      apiGroup: known?.apiGroup ?? '',
+      apiVersion: known?.apiVersion ?? '',
       resourceVersion: resourceVersion ?? '',
+      subresource: known?.subresource ?? '',
     }
   }
 
