@@ -18,8 +18,8 @@ const SHARING = RANKS.slice(1)
 const IN_A_ROW = 3
 
 /** A value for each rank. */
-export const byRank = <V>(valueOf: (rank: Rank) => V): Record<Rank, V> =>
-  Object.fromEntries(RANKS.map(rank => [rank, valueOf(rank)])) as Record<Rank, V>
+export const byRank = <V>(of: (rank: Rank) => V): Record<Rank, V> =>
+  Object.fromEntries(RANKS.map(rank => [rank, of(rank)])) as Record<Rank, V>
 
 export class Slots {
   #free: number
