@@ -4,7 +4,7 @@ import type { Attributes } from '../schema/access.ts'
 import type { AuditEvent } from './event.ts'
 import { type AuditPolicy, LEVELS, type Level } from './policy.ts'
 import { RequestAudit, type RequestFacts } from './request-audit.ts'
-import type { AuditSink } from './sink.ts'
+import type { AuditSink, Keeping } from './sink.ts'
 
 const annotated = (event: AuditEvent, key: string, value: string): AuditEvent => ({
   ...event,
@@ -29,8 +29,7 @@ export class Auditor {
         return sink.write(events)
       },
       isGrouped: sink.isGrouped === true,
-      settled: () => sink.settled?.(),
-      flush: () => sink.flush?.(),
+      keeping: sink.keeping,
       close: () => sink.close(),
     }
   }
@@ -41,8 +40,7 @@ export class Auditor {
     return new Auditor(this.#policy, () => ({
       write: events => sink.write(events.map(event => annotated(event, key, value))),
       isGrouped: sink.isGrouped === true,
-      settled: () => sink.settled?.(),
-      flush: () => sink.flush?.(),
+      keeping: sink.keeping,
       close: async () => {},
     }))
   }
@@ -59,14 +57,9 @@ export class Auditor {
     return this.#sink.isGrouped === true
   }
 
-  /** Waits until the events so far are where they are kept; undefined where they are. */
-  settled(): Promise<void> | undefined {
-    return this.#sink.settled?.()
-  }
-
-  /** Brings the events so far to where they are kept, without waiting for more; undefined where that is done. */
-  flush(): Promise<void> | undefined {
-    return this.#sink.flush?.()
+  /** How requests wait until their events are kept; undefined where they do not. */
+  get keeping(): Keeping | undefined {
+    return this.#sink.keeping
   }
 
   /** Counts a request that is refused as its event could not be kept. */

@@ -3,7 +3,7 @@ import { startTimer, stopTimer } from '../lib/environment.ts'
 import type { MaybePromise } from '../lib/maybe-promise.ts'
 import { type AuditEvent, eventLine, eventsOf } from './event.ts'
 import { EventLines } from './event-lines.ts'
-import type { AuditSink, LostEvents } from './sink.ts'
+import type { AuditSink, Keeping, LostEvents } from './sink.ts'
 
 export const LOG_FORMATS = ['legacy', 'json'] as const
 export type LogFormat = (typeof LOG_FORMATS)[number]
@@ -28,7 +28,7 @@ export type LogSinkOptions = {
 
 /**
  * Which lines are written with one call, as it costs as much for many as for one: those of a single call of `write`; those of one iteration
- * of the event loop, for which whoever needs to know that they are written waits with `settled`; or those of a few milliseconds, for which
+ * of the event loop, for which whoever needs to know that they are written waits with `keeping`; or those of a few milliseconds, for which
  * nobody waits.
  */
 export type Grouping = 'none' | 'iteration' | 'delay'
@@ -83,18 +83,21 @@ export class LogSink implements AuditSink {
     return this.#options.grouping !== 'none'
   }
 
-  settled(): Promise<void> | undefined {
-    if (this.#options.grouping === 'delay') return undefined
-    if (!this.#cancelFlush) return this.#writing
-    return (this.#settled ??= new Promise(resolve => {
-      this.#settle = resolve
-    }))
+  get keeping(): Keeping | undefined {
+    return this.#options.grouping === 'delay' ? undefined : this.#keeping
   }
 
-  flush(): Promise<void> | undefined {
-    if (this.#options.grouping === 'delay') return undefined
-    if (this.#cancelFlush) void this.#write()
-    return this.#writing
+  readonly #keeping: Keeping = {
+    settled: () => {
+      if (!this.#cancelFlush) return this.#writing
+      return (this.#settled ??= new Promise(resolve => {
+        this.#settle = resolve
+      }))
+    },
+    flush: () => {
+      if (this.#cancelFlush) void this.#write()
+      return this.#writing
+    },
   }
 
   async close(): Promise<void> {

@@ -7,14 +7,19 @@ export interface AuditSink {
    * with another one (`receivedWith`) only where `isGrouped`.
    */
   write(events: readonly AuditEvent[]): boolean | Promise<boolean>
-  /** Waits until all events that `write` has taken without waiting are kept; undefined where they are, or where nobody waits for that. */
-  settled?(): Promise<void> | undefined
-  /** The same, but does not wait for further events that could be kept together with them. Every sink that has one has the other. */
-  flush?(): Promise<void> | undefined
+  /** How requests wait until their events are kept; undefined where they do not. */
+  readonly keeping?: Keeping | undefined
   /** Whether events that are written within one iteration of the event loop are kept together, and those of requests need not wait. */
   readonly isGrouped?: boolean
   /** Delivers everything that it still holds, then takes no more. */
   close(): Promise<void>
+}
+
+/** Waits until all events that `write` has taken without waiting are kept; undefined where they are. */
+export type Keeping = {
+  settled(): Promise<void> | undefined
+  /** The same, but does not wait for further events that could be kept together with them. */
+  flush(): Promise<void> | undefined
 }
 
 /** Told of events that a sink could not keep. */
@@ -30,11 +35,18 @@ export function everySink(sinks: readonly AuditSink[]): AuditSink {
       return written.some(result => result instanceof Promise) ? Promise.all(written).then(isKept) : isKept(written as boolean[])
     },
     isGrouped: sinks.every(sink => sink.isGrouped === true),
-    settled: () => whenAll(sinks.flatMap(sink => sink.settled?.() ?? [])),
-    flush: () => whenAll(sinks.flatMap(sink => sink.flush?.() ?? [])),
+    keeping: everyKeeping(sinks.flatMap(sink => sink.keeping ?? [])),
     async close() {
       await Promise.all(sinks.map(sink => sink.close()))
     },
+  }
+}
+
+function everyKeeping(all: readonly Keeping[]): Keeping | undefined {
+  if (all.length === 0) return undefined
+  return {
+    settled: () => whenAll(all.flatMap(keeping => keeping.settled() ?? [])),
+    flush: () => whenAll(all.flatMap(keeping => keeping.flush() ?? [])),
   }
 }
 
@@ -49,8 +61,7 @@ export function lenient(sink: AuditSink): AuditSink {
       return written instanceof Promise ? written.then(() => true) : true
     },
     isGrouped: sink.isGrouped === true,
-    settled: () => sink.settled?.(),
-    flush: () => sink.flush?.(),
+    keeping: sink.keeping,
     close: () => sink.close(),
   }
 }

@@ -228,12 +228,12 @@ function remembering(grouping: Grouping) {
 
 test('the lines of one iteration are written with one call, and whoever waits for them goes on then', async () => {
   const { sink, writes } = remembering('iteration')
-  assert.equal(sink.settled(), undefined)
+  assert.equal(sink.keeping!.settled(), undefined)
   for (const id of ['a', 'b', 'c']) assert.equal(sink.write([event(id)]), true)
   assert.equal(writes.length, 0)
-  await everySink([collecting().sink, lenient(sink)]).settled?.()
+  await everySink([collecting().sink, lenient(sink)]).keeping!.settled()
   assert.deepEqual(writes, ['a,b,c'])
-  assert.equal(sink.settled(), undefined)
+  assert.equal(sink.keeping!.settled(), undefined)
   // Too much to wait, and the end.
   sink.write([event('d', { requestObject: JSON.stringify('x'.repeat(2 << 20)) })])
   sink.write([event('e')])
@@ -245,7 +245,7 @@ test('lines that nobody waits for are written together after a moment, when they
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const { sink, writes } = remembering('delay')
   for (const id of ['a', 'b']) assert.equal(sink.write([event(id)]), true)
-  assert.deepEqual([sink.settled(), sink.flush(), writes.length], [undefined, undefined, 0])
+  assert.deepEqual([sink.keeping, everySink([sink]).keeping, writes.length], [undefined, undefined, 0])
   t.mock.timers.tick(1000)
   sink.write([event('c')])
   t.mock.timers.tick(1000)
@@ -266,15 +266,15 @@ test('a writer that takes its time makes those wait who need their lines', async
   const sink = new LogSink({ append, async close() {} }, { ...options, grouping: 'iteration' })
   sink.write([event('a')])
   let isSettled = false
-  const settled = sink.settled()!.then(() => (isSettled = true))
+  const settled = sink.keeping!.settled()!.then(() => (isSettled = true))
   await new Promise(setImmediate)
   await new Promise(setImmediate)
   assert.deepEqual([go.length, isSettled], [1, false])
-  const late = sink.settled()
+  const late = sink.keeping!.settled()
   assert.ok(late)
   go[0]!()
   await Promise.all([settled, late])
-  assert.equal(sink.settled(), undefined)
+  assert.equal(sink.keeping!.settled(), undefined)
   const strict = new LogSink({ append, async close() {} }, { ...options, grouping: 'none' })
   const kept = strict.write([event('b')])
   go[1]!(new Error('EPIPE: broken pipe, write'))
@@ -285,7 +285,7 @@ test('a writer that takes its time makes those wait who need their lines', async
 test('whoever waits for lines that cannot be written goes on, and they are counted', async () => {
   const { sink, lost } = onFullDisk({ grouping: 'iteration' })
   for (const id of ['a', 'b']) sink.write([event(id)])
-  await sink.settled()
+  await sink.keeping!.settled()
   assert.deepEqual(lost, ['log: ENOSPC: no space left on device, write: a,b'])
 })
 

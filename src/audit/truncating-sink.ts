@@ -1,7 +1,7 @@
 /** Keeps events and batches below a size: events that are too large lose their bodies, batches are split. */
 import { aggregate } from '../lib/go-text.ts'
 import { type AuditEvent, eventJson, eventsOf } from './event.ts'
-import type { AuditSink, LostEvents } from './sink.ts'
+import type { AuditSink, Keeping, LostEvents } from './sink.ts'
 
 export type Truncation = { readonly maxEventBytes: number; readonly maxBatchBytes: number }
 
@@ -56,12 +56,8 @@ export class TruncatingSink implements AuditSink {
     return this.#next.isGrouped === true
   }
 
-  settled(): Promise<void> | undefined {
-    return this.#next.settled?.()
-  }
-
-  flush(): Promise<void> | undefined {
-    return this.#next.flush?.()
+  get keeping(): Keeping | undefined {
+    return this.#next.keeping
   }
 
   close(): Promise<void> {

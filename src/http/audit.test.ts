@@ -20,7 +20,7 @@ function slowSink() {
       settling ??= new Promise(resolve => (settle = resolve))
       return true
     },
-    settled: () => settling,
+    keeping: { settled: () => settling, flush: () => settling },
     async close() {},
   }
   const keep = () => {
@@ -72,7 +72,7 @@ test('a read is handled while its line is written, and answered when it is', asy
 
 test('a connection that asks before it sends gets the response at once, and waits until the lines are written', async () => {
   const { sink, keep } = slowSink()
-  const { handle } = audited({ ...sink, flush: () => sink.settled!() })
+  const { handle } = audited(sink)
   let settle: Settle | undefined
   const exchange = exchangeOf('GET', 'get')
   const request = Object.assign(exchange.request, { beforeSending: (given: Settle) => void (settle = given) })

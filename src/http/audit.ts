@@ -25,7 +25,7 @@ export type AuditApi = { readonly auditor?: Auditor | undefined; readonly now: (
 export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
   if (!auditor) return next
   const begin = (exchange: Exchange, record: RequestAudit): MaybePromise<Response> => {
-    const waiting = mayHaveEffects(exchange) ? auditor.settled() : undefined
+    const waiting = mayHaveEffects(exchange) ? auditor.keeping?.settled() : undefined
     return waiting ? waiting.then(() => conclude(next, exchange, record)) : conclude(next, exchange, record)
   }
   const refuse = ({ request }: Exchange): Response => {
@@ -56,15 +56,16 @@ const mayHaveEffects = (exchange: Exchange): boolean =>
 
 /** Holds responses back until the events of their requests are kept. */
 export const holdForAudit = (next: Handler, { auditor }: AuditApi): Handler => {
-  if (!auditor) return next
-  const flush = () => auditor.flush()
+  const keeping = auditor?.keeping
+  if (!keeping) return next
+  const flush = () => keeping.flush()
   const hold = ({ request, audit: record }: Exchange, response: Response): MaybePromise<Response> => {
     if (!record) return response
     if (request.beforeSending) {
       request.beforeSending(flush)
       return response
     }
-    const waiting = auditor.settled()
+    const waiting = keeping.settled()
     return waiting ? waiting.then(() => response) : response
   }
   return exchange => {
