@@ -1,8 +1,9 @@
 // Builds replace files one by one: a program that uses them meanwhile never finds half of one, or none.
 import assert from 'node:assert/strict'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
+import { isDeepStrictEqual } from 'node:util'
 import { patient, ROOT, run, type Scope, temporaryDirectory } from './kit.ts'
 
 /** A package small enough to be built in a moment, by the same script. */
@@ -107,4 +108,30 @@ test('a build that fails leaves the previous build in place', patient, async t =
   assert.notEqual(code, 0)
   assert.match(readFileSync(join(folder, 'dist/cli.cjs'), 'utf8'), /good/)
   assert.deepEqual(readdirSync(folder).sort(), ['bin', 'console', 'dist', 'node_modules', 'package.json', 'scripts', 'src'])
+})
+
+test('compiled code is kept for each set of flags of V8, for a few of them', patient, async t => {
+  const folder = smallPackage(t)
+  writeCli(folder, 'good')
+  assert.equal((await build(folder)).code, 0)
+  const kept = () => readdirSync(join(folder, 'dist/compiled')).map(file => [file, statSync(join(folder, 'dist/compiled', file)).ino])
+  const load = async (...flags: string[]) => {
+    const { stdout } = await run(process.execPath, [...flags, '-p', 'require("./dist/keelson.cjs").answer'], { cwd: folder })
+    assert.equal(stdout, '42\n')
+  }
+  await load()
+  const usual = kept()
+  assert.equal(usual.length, 1)
+  await load()
+  assert.deepEqual(kept(), usual, 'code that was used is not written again')
+  await load('--stack-size=900')
+  assert.equal(kept().length, 2)
+  const isUsualKept = () => kept().some(file => isDeepStrictEqual(file, usual[0]))
+  assert.ok(isUsualKept(), 'the code for the usual flags is as it was')
+  for (const size of [901, 902, 903, 904]) {
+    await load(`--stack-size=${size}`)
+    await load()
+  }
+  assert.equal(kept().length, 4)
+  assert.ok(isUsualKept(), 'the code that was used last stays')
 })
