@@ -12,7 +12,7 @@ const EDGE: readonly { readonly paths: readonly string[]; readonly why: string }
   { paths: ['src/storage/embedded/', 'src/storage/processes/'], why: 'files, threads and processes' },
   { paths: ['src/server/processes/', 'src/lib/worker-pool.ts'], why: 'other processes and threads' },
   { paths: ['src/server/files/', 'src/http/console/static-files.ts', 'src/audit/log-sink.ts'], why: 'files' },
-  { paths: ['src/lib/private-files.ts'], why: 'names of files' },
+  { paths: ['src/lib/private-files.ts', 'src/lib/compiled-code.ts'], why: 'names and times of files' },
   { paths: ['src/lib/x509/', 'src/server/credentials/', 'src/http/console/secret.ts', 'src/lib/trace-context.ts'], why: 'keys and ids' },
   { paths: ['src/nodes/pod/pod-certificates.ts'], why: 'keys, which a pool of threads makes' },
   {
