@@ -15,7 +15,6 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
@@ -78,7 +77,7 @@ async function bundle(folder) {
       external: ['pino', 'ws'],
       plugins: [lazyBuiltins('tls'), withoutControllers],
     }),
-    // Loaded before the command, to find the folder of its compiled code.
+    // Loaded before the command.
     build({ ...commonjs, entryPoints: ['src/lib/compiled-code.ts'], outfile: join(folder, 'compiled-code.cjs'), minify: true }),
     // Names are kept, for stack traces.
     build({ ...commonjs, entryPoints: ['src/index.ts'], outfile: join(folder, 'library.cjs'), minifyWhitespace: true, minifySyntax: true }),
@@ -93,13 +92,11 @@ async function bundle(folder) {
   ])
   // A failed build does not stop the others, which would continue to write into the removed folder.
   for (const { reason } of bundles) if (reason) throw reason
-  for (const file of ['cli.cjs', 'supervisor.cjs', 'library.cjs'])
-    writeFileSync(join(folder, file), inAscii(readFileSync(join(folder, file), 'utf8')))
-  const digest = createHash('sha256')
-    .update(readFileSync(join(folder, 'library.cjs')))
-    .digest('hex')
-    .slice(0, 16)
-  writeFileSync(join(folder, 'keelson.cjs'), readFileSync('scripts/library-entry.cjs', 'utf8').replace('digest of the bundle', digest))
+  for (const file of ['cli.cjs', 'supervisor.cjs', 'library.cjs']) {
+    const text = inAscii(readFileSync(join(folder, file), 'utf8'))
+    writeFileSync(join(folder, file), digestComment(text) + text)
+  }
+  copyFileSync('scripts/library-entry.cjs', join(folder, 'keelson.cjs'))
   for (const [name, types] of [
     ['keelson', 'src/public.d.ts'],
     ['controller', 'src/controller-library/public.d.ts'],
@@ -107,6 +104,11 @@ async function bundle(folder) {
     writeFileSync(join(folder, `${name}.js`), moduleText(name, exportedNames(readFileSync(types, 'utf8'))))
     for (const ending of ['d.ts', 'd.cts']) copyFileSync(types, join(folder, `${name}.${ending}`))
   }
+}
+
+/** Begins a bundle: compiled code that is kept for it has this name (src/lib/compiled-code.ts). */
+function digestComment(text) {
+  return `/*${createHash('sha256').update(text).digest('hex').slice(0, 16)}*/`
 }
 
 /** The values that a library exports, according to its types. */
@@ -132,9 +134,6 @@ function putInPlace(from, to) {
       .filter(entry => entry.isFile())
       .map(entry => relative(folder, join(entry.parentPath ?? entry.path, entry.name)))
   mkdirSync(to, { recursive: true })
-  // V8 identifies compiled code by little more than the length of its source, so none may stand beside another bundle.
-  for (const file of readdirSync(to)) if (file.startsWith('cli.cjs.')) rmSync(join(to, file), { force: true })
-  // The bundle comes first, before its compiled code.
   const files = filesIn(from).sort()
   for (const file of files) {
     mkdirSync(dirname(join(to, file)), { recursive: true })
@@ -143,9 +142,8 @@ function putInPlace(from, to) {
   for (const file of filesIn(to)) if (!files.includes(file)) rmSync(join(to, file), { force: true })
 }
 
-/** Starts and stops a server once: V8's compiled code is kept beside the bundle (bin/start.js), where Node does not do it. */
+/** Starts and stops a server once: V8's compiled code is kept beside the bundle. */
 async function keepCompiled(folder) {
-  if (module.enableCompileCache) return
   cpSync('bin', join(folder, 'bin'), { recursive: true })
   const data = mkdtempSync(join(tmpdir(), 'keelson-build-'))
   // Code that runs after the start is compiled when needed: reading it with every start would take longer.

@@ -7,17 +7,13 @@ const { join } = require('node:path')
 const { runInThisContext } = require('node:vm')
 
 const bundle = join(__dirname, 'library.cjs')
-/** The digest of the bundle, set by the build: V8 itself identifies compiled code by little more than the length of its source. */
-const DIGEST = 'digest of the bundle'
-
 // Test runners such as Jest run modules with globals of their own, and bundlers put the library into another file: both load it as usual.
 const isOwn = runInThisContext('Array') === Array && existsSync(bundle)
 module.exports = isOwn ? loadWithCompiledCode() : require('./library.cjs')
 
 function loadWithCompiledCode() {
-  const { compiledCodeFolder, runBundle } = require('./compiled-code.cjs')
-  const folder = compiledCodeFolder(__dirname)
-  const { exports, keep } = runBundle(bundle, folder && join(folder, `library-${DIGEST}`))
+  const { runBundle } = require('./compiled-code.cjs')
+  const { exports, keep } = runBundle(bundle)
   // At the end of the process more of it is compiled than now.
   if (keep) process.once('exit', keep)
   return exports

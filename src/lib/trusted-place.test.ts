@@ -14,7 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { examinePlace, isBeyondDoubt, localUser, privateFolder } from './trusted-place.ts'
+import { examinePlace, isBeyondDoubt, localUser, privateFolder, sharedFolder } from './trusted-place.ts'
 
 const NOBODY = 65534
 const onUnix = { skip: localUser() === undefined && 'owners and modes mean nothing on Windows' }
@@ -102,4 +102,15 @@ test('a private folder is created for its owner alone, and one that is not priva
   writeFileSync(join(root, 'file'), '', { mode: 0o600 })
   for (const taken of ['file', 'file/below']) assert.equal(privateFolder(join(root, taken)), undefined)
   assert.equal(lstatSync(join(root, 'open', 'c'), { throwIfNoEntry: false }), undefined)
+})
+
+test('a shared folder is for others to read, and is not taken where they can write', onUnix, t => {
+  const root = folder(t)
+  const path = join(root, 'a', 'b')
+  assert.equal(sharedFolder(path), path)
+  assert.equal(statSync(path).mode & 0o022, 0)
+  chmodSync(path, 0o700)
+  assert.equal(sharedFolder(path), path)
+  chmodSync(path, 0o757)
+  assert.equal(sharedFolder(path), undefined)
 })

@@ -82,18 +82,26 @@ export function isBeyondDoubt(path: string): boolean {
 }
 
 /**
- * A folder that only this user can write to, created with its parents if absent: its path without links, or undefined if that is
- * impossible. All its content comes from this user or from root.
+ * A folder that only this user can use, created with its parents if absent: its path without links, or undefined if that is impossible. All
+ * its content comes from this user or from root.
  */
 export function privateFolder(path: string): string | undefined {
+  return madeFolder(path, 0o700, ({ uid, mode }, user) => user === undefined || (uid === user.uid && (mode & NOT_FOR_OTHERS) === 0))
+}
+
+/** A folder that others may read, and only this user or root can write to: created like a private one. */
+export function sharedFolder(path: string): string | undefined {
+  return madeFolder(path, 0o755, () => true)
+}
+
+function madeFolder(path: string, mode: number, isRight: (found: Stats, user: LocalUser | undefined) => boolean): string | undefined {
   const user = localUser()
   try {
     const before = examinePlace(path, user)
     if (before.doubts.length > 0) return undefined
-    if (!before.found) mkdirSync(before.path, { recursive: true, mode: 0o700 })
+    if (!before.found) mkdirSync(before.path, { recursive: true, mode })
     const { path: folder, found, doubts } = examinePlace(before.path, user)
-    const isPrivate = user === undefined || (found?.uid === user.uid && (found.mode & NOT_FOR_OTHERS) === 0)
-    return found?.isDirectory() && isPrivate && folder === before.path && doubts.length === 0 ? folder : undefined
+    return found?.isDirectory() && isRight(found, user) && folder === before.path && doubts.length === 0 ? folder : undefined
   } catch {
     return undefined
   }
