@@ -3,7 +3,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
+import module, { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { build } from 'esbuild'
@@ -91,7 +91,9 @@ async function bundles() {
 
 async function bundle(name, options) {
   const { outputFiles } = await build({ ...options, write: false })
-  writeFileSync(join(aside, `${name}.cjs`), inAscii(outputFiles[0].text))
+  const text = inAscii(outputFiles[0].text)
+  // To wrap it at each start copies it.
+  writeFileSync(join(aside, `${name}.cjs`), name === 'entry' ? text : module.wrap(text))
 }
 
 /** The native code that npm has installed for this machine. */

@@ -15,6 +15,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
+import module from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { build } from 'esbuild'
@@ -94,7 +95,8 @@ async function bundle(folder) {
   for (const { reason } of bundles) if (reason) throw reason
   for (const file of ['cli.cjs', 'supervisor.cjs', 'library.cjs']) {
     const text = inAscii(readFileSync(join(folder, file), 'utf8'))
-    writeFileSync(join(folder, file), digestComment(text) + text)
+    // To wrap it at each start copies it. Test runners load the library as they load all modules.
+    writeFileSync(join(folder, file), digestComment(text) + (file === 'library.cjs' ? text : module.wrap(text)))
   }
   copyFileSync('scripts/library-entry.cjs', join(folder, 'keelson.cjs'))
   for (const [name, types] of [

@@ -1,6 +1,5 @@
 // The main program of the single executable: loads the command from inside of it, with V8's compiled code that the build has kept.
 const { writeFileSync } = require('node:fs')
-const { wrap } = require('node:module')
 const { getAsset, getRawAsset } = require('node:sea')
 const { Script } = require('node:vm')
 const { begin } = require('../bin/begin.js')
@@ -8,9 +7,8 @@ const { begin } = require('../bin/begin.js')
 /** Runs a bundle; `require` gives the modules of Node, as everything else is in the bundle. */
 function load(name) {
   const code = assetIfAny(`${name}.cache`)
-  // The build writes it in ASCII.
-  const source = Buffer.from(getRawAsset(`${name}.cjs`)).toString('latin1')
-  const script = new Script(wrap(source), { filename: `${name}.cjs`, ...(code && { cachedData: Buffer.from(code) }) })
+  const source = Buffer.from(getRawAsset(`${name}.cjs`)).toString()
+  const script = new Script(source, { filename: `${name}.cjs`, ...(code && { cachedData: Buffer.from(code) }) })
   const module = { exports: {} }
   script.runInThisContext()(module.exports, require, module, `${name}.cjs`, '.')
   return { ...module.exports, keep: () => keep(script) }

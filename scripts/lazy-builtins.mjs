@@ -1,5 +1,5 @@
 // Loads modules of Node that a start does not need when they are first used.
-export const SELDOM = ['http2', 'https', 'worker_threads', 'timers/promises']
+export const SELDOM = ['http', 'http2', 'https', 'worker_threads', 'timers/promises']
 
 /** As a plugin of esbuild, for a bundle that seldom uses these modules as well. */
 export const lazyBuiltins = (...more) => ({

@@ -10,7 +10,6 @@ import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { cachedDataVersionTag } from 'node:v8'
 import { Script } from 'node:vm'
-import { threadId } from 'node:worker_threads'
 import { isBeyondDoubt, localUser, privateFolder, sharedFolder } from './trusted-place.ts'
 
 type Bundle = {
@@ -29,6 +28,7 @@ export function runBundle(path: string): Bundle {
 
 /** A bundle begins with its digest, in a comment. */
 const DIGEST = { at: '/*'.length, length: 16 } as const
+const CODE_AT = DIGEST.at + DIGEST.length + '*/'.length
 /**
  * V8 refuses code that was compiled under other flags: a run with flags of its own neither loses nor replaces the code of the usual ones.
  */
@@ -48,8 +48,9 @@ function load(path: string): { readonly script: Script; readonly name: string; r
   const kept = openKept(path, name)
   // One after the other in the same memory: to touch new memory takes as long as to read a file into it.
   const bytes = Buffer.allocUnsafeSlow(Math.max(sizeOf(bundle), kept ? sizeOf(kept.file) : 0))
-  // The build writes it in ASCII, which is read faster.
-  const source = wrap(readAndClose(bundle, bytes).toString('latin1'))
+  // A text that is read as UTF-8 is a value of V8's own, in one piece; one of another encoding would be copied once more.
+  const text = readAndClose(bundle, bytes).toString()
+  const source = text.startsWith('(', CODE_AT) ? text : wrap(text)
   const script = new Script(source, { filename: path, ...(kept && { cachedData: readAndClose(kept.file, bytes) }) })
   const isKept = script.cachedDataRejected === false
   if (kept && isKept) markAsUsed(kept.path)
@@ -103,7 +104,8 @@ function keep(script: Script, path: string, name: string): void {
 }
 
 function write(folder: string, name: string, code: Buffer, prefix: string): boolean {
-  const draft = join(folder, `${name}.${process.pid}-${threadId}`)
+  // Threads of a process have the same number.
+  const draft = join(folder, `${name}.${process.pid}-${Math.random().toString(36).slice(2)}`)
   try {
     rmSync(draft, { force: true })
     writeFileSync(draft, code, { flag: 'wx', mode: 0o644 })

@@ -14,7 +14,6 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { wrap } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Script } from 'node:vm'
@@ -103,7 +102,7 @@ const filesIn = (folder: string) => readdirSync(folder).map(name => join(folder,
 /** Does as an attacker: puts code there that was compiled from another source of the same length. */
 function replaceCode(folder: string, file: string): void {
   const { length } = readFileSync(join(folder, 'dist/cli.cjs'))
-  writeFileSync(file, new Script(wrap(EVIL.padEnd(length, ' '))).createCachedData())
+  writeFileSync(file, new Script(EVIL.padEnd(length, ' ')).createCachedData())
 }
 
 /** Ways in which others can change a file or folder. Only root can give it to another user. */

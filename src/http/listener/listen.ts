@@ -84,7 +84,8 @@ export async function listen(options: ListenOptions): Promise<Listener> {
 
 export class Listener implements AsyncDisposable {
   readonly #tls: TlsServer
-  readonly #http1: Http1Server
+  /** For requests that are not read by the connection itself. */
+  #http1: Http1Server | undefined
   #http2: Promise<Http2Server> | undefined
   readonly #serve: ListenOptions['serve']
   readonly #sockets = new Set<TLSSocket>()
@@ -112,7 +113,6 @@ export class Listener implements AsyncDisposable {
   constructor({ tls, serve, log }: ListenOptions) {
     this.#log = log
     this.#pools = poolsOf(tls)
-    this.#http1 = this.#createHttp1(serve)
     this.#serve = serve
     this.#named = namedOf(tls)
     this.#tls = createTlsServer({
@@ -263,7 +263,7 @@ export class Listener implements AsyncDisposable {
     await closed
     clearTimeout(timer)
     // It never listens itself, so there are only timers to stop.
-    this.#http1.close(() => {})
+    this.#http1?.close(() => {})
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -311,7 +311,7 @@ export class Listener implements AsyncDisposable {
       opened: () => connection.active++,
       closed: () => this.#closed(connection),
       failed: this.#failed,
-      leave: () => handOver(socket, this.#http1),
+      leave: () => handOver(socket, (this.#http1 ??= this.#createHttp1(this.#serve))),
     })
   }
 
