@@ -1,8 +1,9 @@
 /** Issues certificates on P-256 with node:crypto: a certificate authority, servers and clients. Why not a library: docs/decisions/002-x509.md. */
-import { createHash, createPrivateKey, generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto'
+import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
 import { type IPAddress, parseIP } from '../ip.ts'
 import * as der from './der-writer.ts'
 import { ATTRIBUTE } from './distinguished-name.ts'
+import { newKey } from './new-key.ts'
 import { authorityKeyId, EXTENSION, extension, keyUsage, subjectOf, type Validity, writeCertificate } from './write-certificate.ts'
 
 /** A certificate and its key in PEM. */
@@ -12,7 +13,7 @@ export type { Validity } from './write-certificate.ts'
 
 /** A new, self-signed certificate authority. */
 export function issueAuthority(commonName: string, validity: Validity): KeyPair {
-  const { publicKeyInfo, privateKey } = newKeys()
+  const { publicKeyInfo, privateKey, pem } = newKey()
   const keyId = keyIdOf(publicKeyInfo)
   const extensions = [
     extension(EXTENSION.basicConstraints, der.sequence(der.boolean(true)), { critical: true }),
@@ -21,7 +22,7 @@ export function issueAuthority(commonName: string, validity: Validity): KeyPair 
   ]
   const subject = name({ commonName })
   const cert = writeCertificate({ subject, issuer: subject, publicKeyInfo, validity, extensions }, privateKey)
-  const pair = { cert, key: pemOf(privateKey) }
+  const pair = { cert, key: pem }
   issuers.set(pair, { name: subject, key: privateKey, keyId })
   return pair
 }
@@ -41,7 +42,7 @@ export function issueClient(authority: KeyPair, subject: Subject, validity: Vali
 }
 
 function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, purpose: readonly Buffer[]): KeyPair {
-  const { publicKeyInfo, privateKey } = newKeys()
+  const { publicKeyInfo, pem } = newKey()
   const issuer = issuerOf(authority)
   const extensions = [
     extension(EXTENSION.basicConstraints, der.sequence(), { critical: true }),
@@ -51,7 +52,7 @@ function issueLeaf(authority: KeyPair, subject: Subject, validity: Validity, pur
     ...purpose,
   ]
   const cert = writeCertificate({ subject: name(subject), issuer: issuer.name, publicKeyInfo, validity, extensions }, issuer.key)
-  return { cert, key: pemOf(privateKey) }
+  return { cert, key: pem }
 }
 
 type Issuer = { readonly name: Buffer; readonly key: KeyObject; readonly keyId: Buffer }
@@ -66,11 +67,6 @@ function issuerOf(authority: KeyPair): Issuer {
   const issuer = { name: subjectOf(cert), key: createPrivateKey(authority.key), keyId: keyIdOf(infoOf(cert.publicKey)) }
   issuers.set(authority, issuer)
   return issuer
-}
-
-function newKeys(): { readonly publicKeyInfo: Buffer; readonly privateKey: KeyObject } {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return { publicKeyInfo: infoOf(publicKey), privateKey }
 }
 
 const SERVER_AUTH = '1.3.6.1.5.5.7.3.1'
@@ -96,5 +92,3 @@ const unmapped = ({ bits, mapped }: IPAddress) => (mapped ? (0xffffn << 32n) | b
 
 const infoOf = (key: KeyObject): Buffer => key.export({ type: 'spki', format: 'der' })
 const keyIdOf = (publicKeyInfo: Buffer) => createHash('sha1').update(publicKeyInfo).digest()
-
-const pemOf = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString()

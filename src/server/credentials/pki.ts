@@ -1,11 +1,12 @@
 /** The server's certificate authority and certificates: created at first start, kept in the data directory, renewed before they expire. */
-import { generateKeyPairSync, X509Certificate } from 'node:crypto'
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { makeFolders } from '../../lib/folders.ts'
 import { parseIP } from '../../lib/ip.ts'
 import { writePrivateFile } from '../../lib/private-files.ts'
 import { issueAuthority, issueClient, issueServer, type KeyPair, type Subject, type Validity } from '../../lib/x509/issue.ts'
+import { newKey } from '../../lib/x509/new-key.ts'
 
 export type Pki = {
   readonly authority: KeyPair
@@ -110,13 +111,8 @@ export function loadTokenKey(
   const file = folder && join(folder, `${TOKEN_KEY}.pem`)
   const kept = file === undefined ? undefined : readIfThere(file)
   if (kept !== undefined) return { key: kept, saved: Promise.resolve() }
-  const key = newTokenKey()
+  const key = newKey().pem
   return { key, saved: file === undefined ? Promise.resolve() : writePrivateFile(file, key) }
-}
-
-function newTokenKey(): string {
-  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString()
 }
 
 /** The keys that servers over one store share: by name, how to check a stored one, and how to create one; PEM. */
@@ -128,7 +124,7 @@ export const SHARED_KEYS: ReadonlyMap<string, { isGood(text: string, now: Date):
     }
     return [name, { isGood: (text: string, now: Date) => isFresh(pairIn(text, name), now), make }] as const
   }),
-  [TOKEN_KEY, { isGood: () => true, make: newTokenKey }],
+  [TOKEN_KEY, { isGood: () => true, make: () => newKey().pem }],
 ])
 
 /** The time at which the first certificate should be renewed, in milliseconds since the epoch. */
