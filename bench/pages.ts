@@ -183,7 +183,7 @@ const TEXTS: { readonly [Name in keyof Measurements]: (figures: Measurements[Nam
     ),
   audit: ({ costs }) =>
     table(
-      ['processor time of a request', 'protocol', 'without an audit', 'mode', 'with events of level Metadata', 'more', 'target'],
+      ['processor time of a request', 'protocol', 'of level None', 'mode', 'of level Metadata', 'more', 'target'],
       costs.map(({ name, protocol, mode, off, on, ratio }) => [
         name,
         protocol,

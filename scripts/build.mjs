@@ -3,7 +3,6 @@ import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
   copyFileSync,
-  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -47,12 +46,12 @@ const begun = new Date()
 const aside = mkdtempSync('.build-')
 try {
   await bundle(join(aside, 'dist'))
-  await keepCompiled(aside)
   utimesSync(join(aside, 'dist/cli.cjs'), begun, begun)
   putInPlace(join(aside, 'dist'), 'dist')
 } finally {
   rmSync(aside, { recursive: true, force: true })
 }
+await keepCompiled()
 
 async function bundle(folder) {
   Object.assign(shared.define, await workerDefinitions(shared.define))
@@ -144,14 +143,13 @@ function putInPlace(from, to) {
   for (const file of filesIn(to)) if (!files.includes(file)) rmSync(join(to, file), { force: true })
 }
 
-/** Starts and stops a server once: V8's compiled code is kept beside the bundle. */
-async function keepCompiled(folder) {
-  cpSync('bin', join(folder, 'bin'), { recursive: true })
+/** Starts and stops a server once: V8's compiled code is kept beside the bundle. It has the path of the bundle, which stack traces show. */
+async function keepCompiled() {
   const data = mkdtempSync(join(tmpdir(), 'keelson-build-'))
   // Code that runs after the start is compiled when needed: reading it with every start would take longer.
   const first = '--controllers=serviceaccount-controller,root-ca-certificate-publisher-controller,serviceaccount-token-controller'
   const args = ['serve', '--data-dir', data, '--secure-port', '0', '--nodes=0', first]
-  const server = spawn(process.execPath, [join(folder, 'bin/keelson.js'), ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const server = spawn(process.execPath, ['bin/keelson.js', ...args], { stdio: ['ignore', 'pipe', 'inherit'] })
   server.stdout.once('data', () => server.kill())
   await new Promise(resolve => server.once('close', resolve))
   rmSync(data, { recursive: true, force: true })
