@@ -35,7 +35,7 @@ const EDGE: readonly { readonly paths: readonly string[]; readonly why: string }
 ]
 
 const DIRECT =
-  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.(?:now|timeOrigin)\b|\bMath\.random\b|\brandom(?:UUID|FillSync)\b|\bgetRandomValues\b|\bgenerateKeyPair(?:Sync)?\b|(?<![.\w])set(?:Timeout|Interval|Immediate)\b|timers\/promises|AbortSignal\.(?:timeout|any)|random(?:Bytes|Int)\b[^'"]*from 'node:crypto'|\b(?:hostname|networkInterfaces)\(\)/
+  /\bDate\.now\b|\bnew Date\(\)|\bperformance\.(?:now|timeOrigin)\b|\bMath\.random\b|\brandom(?:UUID|FillSync)\b|\bgetRandomValues\b|\bgenerateKeyPair(?:Sync)?\b|\bcreateECDH\b|(?<![.\w])set(?:Timeout|Interval|Immediate)\b|timers\/promises|AbortSignal\.(?:timeout|any)|random(?:Bytes|Int)\b[^'"]*from 'node:crypto'|\b(?:hostname|networkInterfaces)\(\)/
 
 const sources = readdirSync('src', { recursive: true, encoding: 'utf8' })
   .map(file => join('src', file))
@@ -56,6 +56,12 @@ test('only the edge of the server reads time, chance, the event loop and the nam
 test('every exception is needed', () => {
   const unused = EDGE.flatMap(({ paths }) => paths).filter(path => !sources.some(file => file.startsWith(path) && usesSystem(file)))
   assert.deepEqual(unused, [])
+})
+
+test('generated keys come encoded: as objects they may have the process wait for itself (src/lib/x509/new-key.ts)', () => {
+  const generating = sources.filter(file => /\bgenerateKeyPair(?:Sync)?\b(?!`)/.test(readFileSync(file, 'utf8')))
+  assert.deepEqual(generating, ['src/nodes/pod/pod-certificates.ts'])
+  for (const file of generating) assert.match(readFileSync(file, 'utf8'), /publicKeyEncoding.*privateKeyEncoding/)
 })
 
 /** Folders between the port and the store: they only calculate, and wait for each other. */

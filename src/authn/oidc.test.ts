@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
+import { createHmac, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { OidcAuthenticator, type OidcSettings } from './oidc.ts'
@@ -8,7 +8,9 @@ const ISSUER = 'https://id.example'
 const NOW = 1_800_000_000
 const keyOne = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const keyTwo = generateKeyPairSync('rsa', { modulusLength: 2048 })
-const jwk = (key: KeyObject, kid: string, more: object = {}) => ({ ...key.export({ format: 'jwk' }), kid, use: 'sig', ...more })
+// Read again: a JWK of a key just made may have the process wait for itself (`lib/x509/new-key.ts`).
+const readAgain = (key: KeyObject) => createPublicKey(key.export({ type: 'spki', format: 'pem' }))
+const jwk = (key: KeyObject, kid: string, more: object = {}) => ({ ...readAgain(key).export({ format: 'jwk' }), kid, use: 'sig', ...more })
 const encode = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')
 
 function token(

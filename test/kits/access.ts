@@ -1,5 +1,5 @@
 // Servers for tests of access control: webhooks that answer reviews, and OpenID providers.
-import { generateKeyPairSync, sign } from 'node:crypto'
+import { createPublicKey, generateKeyPairSync, sign } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -64,8 +64,10 @@ export async function openProvider(t: Scope, { discovery = '', issued }: { disco
   const authority = issueAuthority('id', validity)
   const { ca, cert, key } = issued ?? { ca: authority.cert, ...issueServer(authority, 'id', { names: ['127.0.0.1'], ...validity }) }
   const signer = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  // Read again: a JWK of a key just made may have the process wait for itself (`src/lib/x509/new-key.ts`).
+  const publicKey = createPublicKey(signer.publicKey.export({ type: 'spki', format: 'pem' }))
   const provider = createServer({ cert, key }, (request, response) => {
-    const keys = [{ ...signer.publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig' }]
+    const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig' }]
     const found = discovery === '' || request.url !== '/.well-known/openid-configuration'
     response.statusCode = found ? 200 : 404
     response.end(JSON.stringify(request.url === '/keys' ? { keys } : { issuer, jwks_uri: `${issuer}/keys` }))

@@ -13,7 +13,8 @@ export type { Validity } from './write-certificate.ts'
 
 /** A new, self-signed certificate authority. */
 export function issueAuthority(commonName: string, validity: Validity): KeyPair {
-  const { publicKeyInfo, privateKey, pem } = newKey()
+  const { publicKeyInfo, pem, signer } = newKey()
+  const key = signer()
   const keyId = keyIdOf(publicKeyInfo)
   const extensions = [
     extension(EXTENSION.basicConstraints, der.sequence(der.boolean(true)), { critical: true }),
@@ -21,9 +22,9 @@ export function issueAuthority(commonName: string, validity: Validity): KeyPair 
     extension(EXTENSION.subjectKeyId, der.octets(keyId)),
   ]
   const subject = name({ commonName })
-  const cert = writeCertificate({ subject, issuer: subject, publicKeyInfo, validity, extensions }, privateKey)
+  const cert = writeCertificate({ subject, issuer: subject, publicKeyInfo, validity, extensions }, key)
   const pair = { cert, key: pem }
-  issuers.set(pair, { name: subject, key: privateKey, keyId })
+  issuers.set(pair, { name: subject, key, keyId })
   return pair
 }
 

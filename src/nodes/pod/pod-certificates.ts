@@ -1,6 +1,6 @@
 /** Requests the certificates of the pods of one node and follows their requests. */
 
-import { generateKeyPair } from 'node:crypto'
+import { createPrivateKey, createPublicKey, generateKeyPair } from 'node:crypto'
 import { promisify } from 'node:util'
 import type { Client } from '../../client/client.ts'
 import { PodCertificateRequest } from '../../kinds/certificates/podcertificaterequest.ts'
@@ -121,7 +121,10 @@ function* sourcesOf({ spec }: Pod): Iterable<Source> {
 
 const sourceKey = (volume: string, index: number) => `${volume}/${index}`
 
-const generate = promisify(generateKeyPair) as (type: string, options: object) => ReturnType<typeof generateKeyPair.__promisify__>
+type EncodedPair = { readonly publicKey: string; readonly privateKey: string }
+const generate = promisify(generateKeyPair) as unknown as (type: string, options: object) => Promise<EncodedPair>
+/** Encoded: keys that come from a generator as objects may have the process wait for itself (`lib/x509/new-key.ts`). */
+const ENCODED = { publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } }
 const KEYS: Readonly<Record<string, readonly [type: string, options: object]>> = {
   RSA3072: ['rsa', { modulusLength: 3072 }],
   RSA4096: ['rsa', { modulusLength: 4096 }],
@@ -135,5 +138,6 @@ const KEYS: Readonly<Record<string, readonly [type: string, options: object]>> =
 async function proofOfKey(keyType: string): Promise<Buffer> {
   const [type, options] = KEYS[keyType] ?? []
   if (type === undefined || options === undefined) throw new Error(`unknown key type ${JSON.stringify(keyType)}`)
-  return stubRequest((await generate(type, options)) as never)
+  const { publicKey, privateKey } = await generate(type, { ...options, ...ENCODED })
+  return stubRequest({ publicKey: createPublicKey(publicKey), privateKey: createPrivateKey(privateKey) })
 }
