@@ -8,7 +8,7 @@ const ISSUER = 'https://id.example'
 const NOW = 1_800_000_000
 const keyOne = generateKeyPairSync('rsa', { modulusLength: 2048 })
 const keyTwo = generateKeyPairSync('rsa', { modulusLength: 2048 })
-// Read again: a JWK of a key just made may have the process wait for itself (`lib/x509/new-key.ts`).
+// Read again: to export a JWK of a key just generated may deadlock (`lib/x509/new-key.ts`).
 const readAgain = (key: KeyObject) => createPublicKey(key.export({ type: 'spki', format: 'pem' }))
 const jwk = (key: KeyObject, kid: string, more: object = {}) => ({ ...readAgain(key).export({ format: 'jwk' }), kid, use: 'sig', ...more })
 const encode = (value: unknown) => Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url')

@@ -64,7 +64,7 @@ export async function openProvider(t: Scope, { discovery = '', issued }: { disco
   const authority = issueAuthority('id', validity)
   const { ca, cert, key } = issued ?? { ca: authority.cert, ...issueServer(authority, 'id', { names: ['127.0.0.1'], ...validity }) }
   const signer = generateKeyPairSync('rsa', { modulusLength: 2048 })
-  // Read again: a JWK of a key just made may have the process wait for itself (`src/lib/x509/new-key.ts`).
+  // Read again: to export a JWK of a key just generated may deadlock (`src/lib/x509/new-key.ts`).
   const publicKey = createPublicKey(signer.publicKey.export({ type: 'spki', format: 'pem' }))
   const provider = createServer({ cert, key }, (request, response) => {
     const keys = [{ ...publicKey.export({ format: 'jwk' }), kid: 'k', use: 'sig' }]

@@ -1,7 +1,8 @@
 /**
- * New keys on P-256, with their encodings. Those are written here: to have OpenSSL write one takes longer than to make the key. Not
- * `generateKeyPairSync`: the garbage collector takes a lock of the key when it frees the generator, and Node 20 holds that lock while it
- * makes the strings of a JWK or of the key's details, so that the process may wait for itself for ever.
+ * New keys on P-256, with their encodings. Those are written here: to have OpenSSL write one takes longer than to make the key.
+ *
+ * `generateKeyPairSync` may deadlock on Node 20: it holds the lock of a key while it makes the strings of a JWK or of the key's details; a
+ * garbage collection at that moment frees the generator of the key, whose destructor waits for the same lock.
  */
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto'
 import { encodePem } from '../pem.ts'

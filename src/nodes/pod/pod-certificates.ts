@@ -123,7 +123,7 @@ const sourceKey = (volume: string, index: number) => `${volume}/${index}`
 
 type EncodedPair = { readonly publicKey: string; readonly privateKey: string }
 const generate = promisify(generateKeyPair) as unknown as (type: string, options: object) => Promise<EncodedPair>
-/** Encoded: keys that come from a generator as objects may have the process wait for itself (`lib/x509/new-key.ts`). */
+/** Encoded, as key objects that come from a generator may deadlock (`lib/x509/new-key.ts`). */
 const ENCODED = { publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' } }
 const KEYS: Readonly<Record<string, readonly [type: string, options: object]>> = {
   RSA3072: ['rsa', { modulusLength: 3072 }],
