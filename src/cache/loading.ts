@@ -23,12 +23,13 @@ export type Loading = {
 /** Hands over every entry below a prefix as of a revision, in key order. Throws `Compacted` when the store forgets the revision meanwhile. */
 export async function eachEntry(store: Store, { prefix, at, onLoaded }: Loading, take: (entry: Entry) => void): Promise<void> {
   const most = store.isShared ? MAX_SHARED_PAGE : MAX_PAGE
-  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit: FIRST_PAGE })
+  let coming: Promise<Page> | undefined = store.list(prefix, { at, limit: FIRST_PAGE, uncounted: true })
   while (coming) {
     const { entries, remaining }: Page = await coming
     const last = entries.at(-1)
     // A store elsewhere reads the next page while this one is taken in.
-    coming = remaining > 0 && last ? store.list(prefix, { at, limit: pageAfter(entries, most), after: last.key }) : undefined
+    coming =
+      remaining > 0 && last ? store.list(prefix, { at, limit: pageAfter(entries, most), after: last.key, uncounted: true }) : undefined
     for (const entry of entries) take(entry)
     onLoaded?.(entries.length)
   }

@@ -19,6 +19,9 @@ test('what remains behind a page is counted alike by undoing changes and key by 
       const page = history.page('/k/', { at, limit })
       assert.deepEqual(page.found, all.slice(0, limit))
       assert.equal(page.remaining, Math.max(0, all.length - limit))
+      const uncounted = history.page('/k/', { at, limit, uncounted: true })
+      assert.deepEqual(uncounted.found, page.found)
+      assert.equal(uncounted.remaining > 0, page.remaining > 0)
     }),
     { numRuns: 50 },
   )

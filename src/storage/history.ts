@@ -114,7 +114,10 @@ export class History<S extends KeyState> {
   }
 
   /** A page of a prefix; `remaining` counts the keys behind it. */
-  page(prefix: string, { limit = Infinity, after, at = this.#newest }: PageRequest): { found: KeyedState<S>[]; remaining: number } {
+  page(
+    prefix: string,
+    { limit = Infinity, after, at = this.#newest, uncounted }: PageRequest,
+  ): { found: KeyedState<S>[]; remaining: number } {
     this.check(at)
     const start = after !== undefined && compareKeys(after, prefix) >= 0 ? this.#ordered.after(after) : this.#ordered.atOrAfter(prefix)
     const end = this.#ordered.pastPrefix(prefix)
@@ -127,7 +130,8 @@ export class History<S extends KeyState> {
     }
     if (found.length < limit) return { found, remaining: 0 }
     const last = found.at(-1)
-    return { found, remaining: this.#count(last ? this.#ordered.after(last.key) : start, end, at) }
+    const rest = last ? this.#ordered.after(last.key) : start
+    return { found, remaining: uncounted ? Number(this.#hasSome(rest, end, at)) : this.#count(rest, end, at) }
   }
 
   /** The changes of a prefix after a revision, up to `matches` changes and a bounded scan of the log; `revision` is how far the scan got. */
@@ -203,6 +207,11 @@ export class History<S extends KeyState> {
     dropped.push({ key, state: latest })
     this.#timelines.delete(key)
     this.#ordered.remove(timeline)
+  }
+
+  #hasSome(from: Position, to: Position, at: Revision): boolean {
+    for (const timeline of this.#ordered.between(from, to)) if (stateAt(timeline, at)) return true
+    return false
   }
 
   /** Counts what can be read at a revision, either key by key or by undoing what has changed since, whichever is shorter. */

@@ -67,6 +67,8 @@ export type PageRequest = {
   readonly limit?: number
   readonly after?: string
   readonly at?: Revision
+  /** `remaining` only tells whether there is more, by any number but 0: counting what there was at a past revision takes time. */
+  readonly uncounted?: true
   /** Values as they lie in the store: encrypted records stay encrypted, and are no fault. For copies of the store. */
   readonly asStored?: true
   /** The trace of the request that reads. */

@@ -13,6 +13,7 @@ import { type Resource, resourcesOf } from '../../schema/resource.ts'
 import { openEmbeddedReader } from '../../storage/embedded/reader.ts'
 import { openEtcdStore } from '../../storage/etcd/etcd.ts'
 import type { RecordFormat } from '../../storage/etcd/record-format.ts'
+import { everyEntry } from '../../storage/every-entry.ts'
 import { SnapshotError } from '../../storage/snapshot/format.ts'
 import { readSnapshot } from '../../storage/snapshot/read.ts'
 import type { Entry, Store } from '../../storage/store.ts'
@@ -181,8 +182,6 @@ const ENVELOPE = Buffer.from('k8s\0')
 
 const isSelected = (key: string, wanted: KeySelector) => ('key' in wanted ? key === wanted.key : key.startsWith(wanted.prefix))
 
-const PAGE = 500
-
 async function* entriesIn(source: Pick<Store, 'get' | 'list' | 'fresh'>, wanted: readonly KeySelector[]): AsyncGenerator<Entry> {
   const at = await source.fresh()
   for (const each of wanted) {
@@ -191,11 +190,6 @@ async function* entriesIn(source: Pick<Store, 'get' | 'list' | 'fresh'>, wanted:
       if (entry) yield entry
       continue
     }
-    for (let after: string | undefined; ; ) {
-      const page = await source.list(each.prefix, { at, limit: PAGE, asStored: true, ...(after !== undefined && { after }) })
-      yield* page.entries
-      if (page.remaining === 0 || page.entries.length === 0) break
-      after = page.entries.at(-1)!.key
-    }
+    yield* everyEntry(source, each.prefix, { at, asStored: true })
   }
 }

@@ -20,6 +20,7 @@ import { writePrivateFile } from '../../lib/private-files.ts'
 import { Catalog } from '../../registry/catalog.ts'
 import { resourcesOf } from '../../schema/resource.ts'
 import { openEmbeddedStore } from '../../storage/embedded/embedded.ts'
+import { everyEntry } from '../../storage/every-entry.ts'
 import { resourceOf } from '../../storage/resource-prefix.ts'
 import { Compacted, type Entry, type Revision, type Store } from '../../storage/store.ts'
 import { type Config, ConfigError, checkConfig } from '../config.ts'
@@ -55,7 +56,8 @@ export type Migrated = {
   readonly keys: readonly string[]
 }
 
-const PAGE = 500
+/** Progress is reported each time that so many records have been copied. */
+const REPORTED = 500
 /** Enough to fill a commit. */
 const MAX_CONCURRENT_WRITES = 128
 const NAMED = 10
@@ -232,7 +234,7 @@ class Copy {
         this.#count(entry.key)
       }
       if (writing.size >= MAX_CONCURRENT_WRITES) await Promise.race(writing)
-      if (done % PAGE === 0) onProgress(done, Math.max(done, total))
+      if (done % REPORTED === 0) onProgress(done, Math.max(done, total))
     }
     await Promise.all(writing)
     if (failure) throw failure.error
@@ -303,14 +305,7 @@ class Copy {
 }
 
 /** Every entry of a store at a revision. */
-async function* allIn(store: Store, at: Revision): AsyncGenerator<Entry> {
-  for (let after: string | undefined; ; ) {
-    const { entries, remaining } = await store.list('/', { at, limit: PAGE, ...(after !== undefined && { after }) })
-    yield* entries
-    if (remaining === 0 || entries.length === 0) return
-    after = entries.at(-1)!.key
-  }
-}
+const allIn = (store: Store, at: Revision) => everyEntry(store, '/', { at })
 
 const textOf = ({ value }: Entry): string => Buffer.from(value).toString()
 

@@ -3,6 +3,7 @@ import { open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { MaybePromise } from '../../lib/maybe-promise.ts'
 import { draftOf } from '../../lib/private-files.ts'
+import { everyEntry } from '../../storage/every-entry.ts'
 import { MAGIC, SnapshotError, type SnapshotRecord } from '../../storage/snapshot/format.ts'
 import { readSnapshot } from '../../storage/snapshot/read.ts'
 import { SnapshotFailed, writeSnapshot } from '../../storage/snapshot/write.ts'
@@ -23,7 +24,8 @@ export type SnapshotParts = {
   readonly hold?: (revision: Revision) => MaybePromise<Disposable>
 }
 
-const PAGE = 500
+/** Progress is reported each time that so many records have been written. */
+const REPORTED = 500
 
 /** The file of a snapshot, in chunks that are made as they are taken. */
 export async function* snapshotOf(parts: SnapshotParts): AsyncGenerator<Uint8Array> {
@@ -41,16 +43,11 @@ export async function* snapshotOf(parts: SnapshotParts): AsyncGenerator<Uint8Arr
 
 async function* recordsAt(source: RecordSource, at: Revision): AsyncGenerator<SnapshotRecord> {
   try {
-    for (let after: string | undefined; ; ) {
-      const { entries, remaining } = await source.list('/', { at, limit: PAGE, asStored: true, ...(after !== undefined && { after }) })
-      for (const { key, value, created, modified, fault } of entries) {
-        if (isApart(key)) continue
-        // A snapshot that leaves something out would be found incomplete when it is needed.
-        if (fault !== undefined) throw new SnapshotFailed(`${key} cannot be read: ${fault}; keelson doctor --fix removes such records`)
-        yield { key, value, created, modified }
-      }
-      if (remaining === 0 || entries.length === 0) return
-      after = entries.at(-1)!.key
+    for await (const { key, value, created, modified, fault } of everyEntry(source, '/', { at, asStored: true })) {
+      if (isApart(key)) continue
+      // A snapshot that leaves something out would be found incomplete when it is needed.
+      if (fault !== undefined) throw new SnapshotFailed(`${key} cannot be read: ${fault}; keelson doctor --fix removes such records`)
+      yield { key, value, created, modified }
     }
   } catch (error) {
     if (error instanceof Compacted)
@@ -139,7 +136,7 @@ async function checkWhile(
       revision = part.header.revision
       total = part.header.records
     } else if (part.type === 'record') {
-      if (++done % PAGE === 0) onProgress(done, total)
+      if (++done % REPORTED === 0) onProgress(done, total)
     } else {
       onProgress(total, total)
       return { revision, records: total, bytes: part.bytes, hash: part.hash }

@@ -135,13 +135,17 @@ async function run(
     case 'list':
       return runAt(model, step.back, async at => {
         const { prefix, limit, after } = step
-        const page = await store.list(prefix, { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }), at })
+        const asked = { ...(limit !== undefined && { limit }), ...(after !== undefined && { after }), at }
+        const page = await store.list(prefix, asked)
         const all = model.list(step.prefix, at).filter(entry => step.after === undefined || compareBytes(entry.key, step.after) > 0)
         assert.deepEqual(page.entries.map(show), all.slice(0, limit))
         assert.deepEqual(
           { revision: page.revision, remaining: page.remaining },
           { revision: at, remaining: Math.max(0, all.length - (limit ?? Infinity)) },
         )
+        const uncounted = await store.list(prefix, { ...asked, uncounted: true })
+        assert.deepEqual(uncounted.entries.map(show), page.entries.map(show))
+        assert.equal(uncounted.remaining > 0, page.remaining > 0)
       })
   }
 }
