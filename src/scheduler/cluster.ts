@@ -6,6 +6,7 @@
 import type { Node } from '../kinds/core/node.ts'
 import { deepEqual } from '../lib/json-value.ts'
 import { KeptAnswers } from './kept-answers.ts'
+import { NodeDomains } from './node-domains.ts'
 import { bump, NodeInfo } from './node-info.ts'
 import type { PodInfo } from './pod-info.ts'
 import type { Labels } from './selector.ts'
@@ -26,6 +27,8 @@ type Image = { readonly size: number; readonly nodes: Set<string> }
 export class Cluster {
   readonly #nodes = new Map<string, NodeInfo>()
   readonly #list: NodeInfo[] = []
+  /** Slots of nodes that are gone, below the number of slots that were ever taken at once. */
+  readonly #freeSlots: number[] = []
   readonly #pods = new Map<string, PodInfo>()
   readonly #groups = new Map<string, Map<string, OpenGroup>>()
   readonly #withAffinity = new Set<OpenGroup>()
@@ -64,7 +67,10 @@ export class Cluster {
       }
     if (node.spec?.taints?.some(({ effect }) => effect === 'PreferNoSchedule')) this.#avoided.add(name)
     else this.#avoided.delete(name)
-    if (before === undefined) this.#list.push(info)
+    if (before === undefined) {
+      info.slot = this.#freeSlots.pop() ?? this.#list.length
+      this.#list.push(info)
+    }
     if (before === undefined || !hasSameDomains(before, node)) this.answers.nodesChanged()
   }
 
@@ -76,6 +82,8 @@ export class Cluster {
     info.node = undefined
     if (info.pods.size === 0) this.#nodes.delete(name)
     this.#list.splice(this.#list.indexOf(info), 1)
+    this.#freeSlots.push(info.slot)
+    info.slot = -1
     this.answers.nodesChanged()
   }
 
@@ -100,6 +108,11 @@ export class Cluster {
     this.#pods.delete(uid)
     this.#take(pod)
     return pod
+  }
+
+  /** The domains of a topology key, each under a number. */
+  domains(topologyKey: string): NodeDomains {
+    return this.answers.to({ key: `domains ${topologyKey}`, answer: () => new NodeDomains(this.#list, topologyKey), update() {} })
   }
 
   /** The groups of the pods in some namespaces. */

@@ -89,10 +89,10 @@ export function countGroups(
 export const countMove = (counts: DomainCounts, { pod, node, sign }: PodMove, contribution: Contribution): void =>
   contribution(pod, (key, by) => counts.add(node.labels, key, sign * by))
 
-/** The counts of the domains of one topology key, those without pods among them, and the smallest of all. */
+/** The counts of the domains of one topology key by their numbers, those without pods among them, and the smallest of all. */
 export class SpreadDomains {
-  readonly #counts: Map<string, number>
-  readonly #changes: Map<string, number> | undefined
+  readonly #counts: Map<number, number>
+  readonly #changes: Map<number, number> | undefined
   /** How many domains have a count. */
   readonly #tally: Map<number, number>
   #size: number
@@ -112,11 +112,11 @@ export class SpreadDomains {
   }
 
   /** Also a domain without pods is one. */
-  add(value: string, by: number): void {
-    const before = this.#get(value)
+  add(domain: number, by: number): void {
+    const before = this.#get(domain)
     const after = (before ?? 0) + by
-    if (this.#changes) this.#changes.set(value, after)
-    else this.#counts.set(value, after)
+    if (this.#changes) this.#changes.set(domain, after)
+    else this.#counts.set(domain, after)
     if (before === undefined) this.#size++
     else if (before !== after) bump(this.#tally, before, -1)
     if (before !== after) bump(this.#tally, after, 1)
@@ -124,8 +124,8 @@ export class SpreadDomains {
     else if (before === this.#least && !this.#tally.has(before)) this.#least = Math.min(...this.#tally.keys())
   }
 
-  count(value: string): number {
-    return this.#get(value) ?? 0
+  count(domain: number): number {
+    return this.#get(domain) ?? 0
   }
 
   /** Zero while there are too few domains: then new ones are to come into use. */
@@ -133,8 +133,8 @@ export class SpreadDomains {
     return this.#size < minDomains ? 0 : this.#least
   }
 
-  #get(value: string): number | undefined {
-    return this.#changes?.get(value) ?? this.#counts.get(value)
+  #get(domain: number): number | undefined {
+    return this.#changes?.get(domain) ?? this.#counts.get(domain)
   }
 }
 

@@ -30,6 +30,11 @@ const SPECS = [
   { nodeSelector: { [ZONE]: 'z1' }, ...spread('a', 'DoNotSchedule') },
 ]
 
+/** Pods of this service are spread by default. */
+const WORLD = { services: [{ app: 'a' }] }
+
+/** A node without the label. */
+const NO_ZONE = 'none'
 const step = fc.oneof(
   {
     weight: 6,
@@ -37,20 +42,26 @@ const step = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('remove' as const), which: fc.nat(30) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('terminate' as const), which: fc.nat(30) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('relabel' as const), node: fc.nat(3), zone: fc.constantFrom('z1', 'z2') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('relabel' as const), node: fc.nat(3), zone: fc.constantFrom('z1', 'z2', '', NO_ZONE) }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('replace node' as const), node: fc.nat(3) }) },
 )
 
 test('a decision with kept answers is the one that is made from scratch', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 40 }), steps => {
       const zones = ['z1', 'z1', 'z2', 'z2']
-      const nodes = () => zones.map((zone, i) => nodeOf(`n${i}`, { labels: { [ZONE]: zone }, allocatable: { cpu: '3' } }))
+      const names = zones.map((_, i) => `n${i}`)
+      const nodes = () =>
+        zones.map((zone, i) => nodeOf(names[i]!, { labels: zone === NO_ZONE ? {} : { [ZONE]: zone }, allocatable: { cpu: '3' } }))
       const cluster = clusterOf(nodes())
       const kept = new KeptResults()
       const pods = new Map<string, ReturnType<typeof podOf>>()
       const nominations = new Nominations()
       const decide = (pod: ReturnType<typeof podOf>, where: typeof cluster, results: KeptResults) => {
-        const cycle: Cycle = { pod, info: podInfoOf(pod), cluster: where, lookups: lookupsIn({}), state: new Map() }
+        const cycle: Cycle = { pod, info: podInfoOf(pod), cluster: where, lookups: lookupsIn(WORLD), state: new Map() }
         return told(schedulePod(cycle, { profile: DEFAULT_PROFILE, nominations, random: () => 0, rotation: { next: 0 }, kept: results }))
       }
       for (const [i, each] of steps.entries()) {
@@ -58,13 +69,20 @@ test('a decision with kept answers is the one that is made from scratch', () => 
         if (each.do === 'place') {
           const pod = podOf({ name: `p${i}`, labels: { app: each.app }, cpu: '1', spec: SPECS[each.spec]! })
           const decision = decide(pod, cluster, kept)
-          assert.equal(decision, decide(pod, clusterOf(nodes(), [...pods.values()]), new KeptResults()))
+          // The first of equal nodes is taken, so they are in the same order.
+          const inOrder = cluster.nodes.map(({ node }) => node!)
+          assert.equal(decision, decide(pod, clusterOf(inOrder, [...pods.values()]), new KeptResults()))
           if (!decision.startsWith('n')) continue
           const placed = { ...pod, spec: { ...pod.spec, nodeName: decision } }
           pods.set(`p${i}`, placed)
           cluster.setPod(podInfoOf(placed))
         } else if (each.do === 'relabel') {
           zones[each.node] = each.zone
+          cluster.setNode(nodes()[each.node]!)
+        } else if (each.do === 'replace node') {
+          // Another node takes the slot of the one that has gone; pods may still be bound to that.
+          cluster.removeNode(names[each.node]!)
+          names[each.node] = `n${each.node}-${i}`
           cluster.setNode(nodes()[each.node]!)
         } else if (name !== undefined && each.do === 'remove') {
           pods.delete(name)

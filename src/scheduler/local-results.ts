@@ -7,16 +7,47 @@ import type { NodeRejection } from './diagnosis.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { PodInfo } from './pod-info.ts'
 
-/** The result on one node, as of a generation of it. */
-export type LocalResult = {
-  readonly generation: number
-  readonly rejection: NodeRejection | undefined
-  /** The sum of the weighted scores; undefined until it was needed. */
-  score: number | undefined
+/** Results by the slot of the node. One is known as long as the node is of the generation that it was found for. */
+export class LocalResults {
+  readonly #generations: number[] = []
+  readonly #rejections: (NodeRejection | undefined)[] = []
+  /** The sums of the weighted scores; NaN until one is needed. */
+  readonly #scores: number[] = []
+
+  isKnown({ slot, generation }: NodeInfo): boolean {
+    return this.#generations[slot] === generation
+  }
+
+  /** Why the pod cannot be on a node whose result is known. */
+  rejection({ slot }: NodeInfo): NodeRejection | undefined {
+    return this.#rejections[slot]
+  }
+
+  setRejection({ slot, generation }: NodeInfo, rejection: NodeRejection | undefined): void {
+    // Arrays without holes, whichever node comes first.
+    for (let next = this.#generations.length; next < slot; next++) this.#set(next, NO_GENERATION, undefined)
+    this.#set(slot, generation, rejection)
+  }
+
+  /** Undefined when it is not known. */
+  score(node: NodeInfo): number | undefined {
+    const score = this.#scores[node.slot]
+    return score !== undefined && this.isKnown(node) && !Number.isNaN(score) ? score : undefined
+  }
+
+  setScore(node: NodeInfo, score: number): void {
+    if (this.isKnown(node)) this.#scores[node.slot] = score
+  }
+
+  #set(slot: number, generation: number, rejection: NodeRejection | undefined): void {
+    this.#generations[slot] = generation
+    this.#rejections[slot] = rejection
+    this.#scores[slot] = Number.NaN
+  }
 }
 
-/** Results by node. */
-export type LocalResults = Map<NodeInfo, LocalResult>
+/** No node is ever of this generation. */
+const NO_GENERATION = 0
 
 /** For how many different rooms results are kept. */
 const MAX_ROOMS = 32
@@ -24,11 +55,9 @@ const MAX_ROOMS = 32
 export class KeptResults {
   readonly #byRoom = new Map<string, LocalResults>()
 
-  /** The results that are known for pods that take the same room, in a cluster with so many nodes. */
-  for(room: string, nodes: number): LocalResults {
-    const known = this.#byRoom.get(room) ?? new Map<NodeInfo, LocalResult>()
-    // Most of them are about nodes that are gone.
-    if (known.size > 2 * nodes) known.clear()
+  /** The results that are known for pods that take the same room. */
+  for(room: string): LocalResults {
+    const known = this.#byRoom.get(room) ?? new LocalResults()
     this.#byRoom.delete(room)
     this.#byRoom.set(room, known)
     if (this.#byRoom.size > MAX_ROOMS) this.#byRoom.delete(this.#byRoom.keys().next().value!)

@@ -16,6 +16,8 @@ export class NodeInfo implements NodeIdentity {
   readonly requested: Used
   readonly nonZero: { cpu: number; memory: number }
   readonly #ports: Map<string, number>
+  /** Its slot in arrays that have one for each node of the cluster, as long as it is there; otherwise -1. */
+  slot = -1
   /** Another number after each change of the node or of the room on it, and never one that any node has had before. */
   generation = nextGeneration()
   #node: Node | undefined
@@ -30,6 +32,7 @@ export class NodeInfo implements NodeIdentity {
     this.nonZero = { ...(from?.nonZero ?? { cpu: 0, memory: 0 }) }
     this.#ports = new Map(from ? from.#ports : [])
     if (!from) return
+    this.slot = from.slot
     this.#node = from.#node
     this.#allocatable = from.#allocatable
     this.#features = from.#features

@@ -3,7 +3,7 @@
  * best is taken. Nothing is changed and nothing is waited for.
  */
 import type { Diagnosis, NodeRejection } from './diagnosis.ts'
-import { type KeptResults, type LocalResult, type LocalResults, roomOf } from './local-results.ts'
+import { type KeptResults, type LocalResults, roomOf } from './local-results.ts'
 import type { NodeInfo } from './node-info.ts'
 import type { Nominations } from './nominations.ts'
 import { type Cycle, isRejection, type NodeFilter, type NodeScorer, type Plugin, type Rejection, unresolvable } from './plugin.ts'
@@ -68,7 +68,7 @@ export function beginSearch(cycle: Cycle, parts: SchedulingParts): Search | Plac
     return { type: 'rejected', diagnosis: { nodes, byNode: new Map(), others: prepared.general, ...prepared }, filters: [] }
   const { filters, names, restricting } = prepared
   const room = roomOf(cycle.pod, cycle.info)
-  const results = room === undefined ? undefined : parts.kept.for(room, cluster.nodes.length)
+  const results = room === undefined ? undefined : parts.kept.for(room)
   return { filters, names, restricting, byNode: new Map(), cycle, parts, results }
 }
 
@@ -160,16 +160,9 @@ function keepingTest(trial: NodeTrial, results: LocalResults): (node: NodeInfo) 
   const [local, others] = [trial.filters.slice(0, split), trial.filters.slice(split)]
   return node => {
     if (trial.nominations.isAnyOn(node.name)) return testNode(node, trial)
-    return resultOn(node, results, () => runFilters(local, node)).rejection ?? (others.length > 0 ? runFilters(others, node) : undefined)
+    if (!results.isKnown(node)) results.setRejection(node, runFilters(local, node))
+    return results.rejection(node) ?? (others.length > 0 ? runFilters(others, node) : undefined)
   }
-}
-
-function resultOn(node: NodeInfo, results: LocalResults, test: () => NodeRejection | undefined): LocalResult {
-  const known = results.get(node)
-  if (known?.generation === node.generation) return known
-  const result = { generation: node.generation, rejection: test(), score: undefined }
-  results.set(node, result)
-  return result
 }
 
 /** How many nodes that pass are enough; one, if nothing would choose between them. */
@@ -251,10 +244,10 @@ function localScore(
   results: LocalResults,
   scorers: readonly { readonly scorer: NodeScorer; readonly weight: number }[],
 ): number {
-  const result = results.get(node)
-  if (result?.generation === node.generation && result.score !== undefined) return result.score
+  const known = results.score(node)
+  if (known !== undefined) return known
   let score = 0
   for (const { scorer, weight } of scorers) score += scorer.score(node) * weight
-  if (result?.generation === node.generation) result.score = score
+  results.setScore(node, score)
   return score
 }

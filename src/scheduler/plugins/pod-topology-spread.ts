@@ -9,7 +9,8 @@ import type { LabelTerms } from '../../schema/selectors.ts'
 import type { ClusterEvent } from '../cluster-event.ts'
 import { SpreadDomains } from '../domain-counts.ts'
 import type { Lookups } from '../lookups.ts'
-import { bump, type NodeInfo } from '../node-info.ts'
+import type { NodeDomains } from '../node-domains.ts'
+import type { NodeInfo } from '../node-info.ts'
 import { type Cycle, MAX_SCORE, type NodeFilter, type NodeScorer, type Plugin, unresolvable, unschedulable } from '../plugin.ts'
 import type { PodInfo } from '../pod-info.ts'
 import { type Labels, type Selector, selectorFor, selectorForLabels, selectorOf } from '../selector.ts'
@@ -161,7 +162,8 @@ const counts = ({ selector }: Constraint, { labels }: { readonly labels: Labels 
 function spreadFilter({ pod, info, cluster }: Cycle, constraints: readonly Constraint[], inEffect: InEffect): NodeFilter {
   const includes = inclusionFor(pod, inEffect)
   const { namespace } = info
-  const isLookedAt = (node: NodeInfo) => hasAllKeys(node.labels, constraints)
+  const places = constraints.map(({ topologyKey }) => cluster.domains(topologyKey))
+  const isLookedAt = (node: NodeInfo) => places.every(each => each.has(node))
   const domains = cluster.answers.to({
     key: spreadKey('domains', pod, constraints),
     answer() {
@@ -172,7 +174,7 @@ function spreadFilter({ pod, info, cluster }: Cycle, constraints: readonly Const
         for (const node of cluster.nodes) {
           if (!isLookedAt(node) || !includes(constraint, node)) continue
           const pods = counted.reduce((sum, { notTerminating }) => sum + (notTerminating.get(node.name) ?? 0), 0)
-          domains[i]!.add(node.labels[constraint.topologyKey]!, pods)
+          domains[i]!.add(places[i]!.of(node), pods)
         }
       }
       return domains
@@ -180,15 +182,17 @@ function spreadFilter({ pod, info, cluster }: Cycle, constraints: readonly Const
     update(domains, { pod: moved, node, sign }) {
       if (moved.namespace !== namespace || moved.isTerminating || !node.node || !isLookedAt(node)) return
       for (const [i, constraint] of constraints.entries())
-        if (counts(constraint, moved) && includes(constraint, node)) domains[i]!.add(node.labels[constraint.topologyKey]!, sign)
+        if (counts(constraint, moved) && includes(constraint, node)) domains[i]!.add(places[i]!.of(node), sign)
     },
   })
   const own = constraints.map(({ selector }) => (selector.matches(info.labels) ? 1 : 0))
-  return filterOver({ constraints, domains, own, includes, namespace })
+  return filterOver({ constraints, places, domains, own, includes, namespace })
 }
 
 type Spread = {
   readonly constraints: readonly Constraint[]
+  /** In which domain of each constraint a node is, and how many pods are in each domain. */
+  readonly places: readonly NodeDomains[]
   readonly domains: readonly SpreadDomains[]
   /** Whether the pod counts itself, as a number. */
   readonly own: readonly number[]
@@ -197,21 +201,21 @@ type Spread = {
 }
 
 function filterOver(spread: Spread): NodeFilter {
-  const { constraints, domains, own, includes, namespace } = spread
+  const { constraints, places, domains, own, includes, namespace } = spread
   return {
-    test({ labels }) {
-      for (const [i, { topologyKey, minDomains, maxSkew }] of constraints.entries()) {
-        if (!Object.hasOwn(labels, topologyKey)) return UNLABELLED
-        if (domains[i]!.count(labels[topologyKey]!) + own[i]! - domains[i]!.least(minDomains) > maxSkew) return SKEWED
+    test(node) {
+      for (let i = 0; i < constraints.length; i++) {
+        const { minDomains, maxSkew } = constraints[i]!
+        if (!places[i]!.has(node)) return UNLABELLED
+        if (domains[i]!.count(places[i]!.of(node)) + own[i]! - domains[i]!.least(minDomains) > maxSkew) return SKEWED
       }
       return undefined
     },
     copy: () => filterOver({ ...spread, domains: domains.map(each => each.copy()) }),
     adjust(pod, node, sign) {
-      if (pod.namespace !== namespace || pod.isTerminating || !hasAllKeys(node.labels, constraints)) return
+      if (pod.namespace !== namespace || pod.isTerminating || !places.every(each => each.has(node))) return
       for (const [i, constraint] of constraints.entries())
-        if (constraint.selector.matches(pod.labels) && includes(constraint, node))
-          domains[i]!.add(node.labels[constraint.topologyKey]!, sign)
+        if (constraint.selector.matches(pod.labels) && includes(constraint, node)) domains[i]!.add(places[i]!.of(node), sign)
     },
   }
 }
@@ -226,46 +230,56 @@ function spreadScorer(
   // A node without zone is still one of many nodes, but only as long as nobody has asked for zones.
   const needsAllKeys = !defaults.isSystem || (pod.spec.topologySpreadConstraints?.length ?? 0) > 0
   if (constraints.length === 0) return undefined
-  const ignored = new Set<NodeInfo>()
-  if (needsAllKeys) for (const node of nodes) if (!hasAllKeys(node.labels, constraints)) ignored.add(node)
+  const keys = constraints.map(({ topologyKey }) => cluster.domains(topologyKey))
+  const hasAll = (node: NodeInfo) => keys.every(each => each.has(node))
+  const ignored = new Set(needsAllKeys ? nodes.filter(node => !hasAll(node)) : [])
   const includes = inclusionFor(pod, inEffect)
   const { namespace } = info
-  const parts = constraints.map(constraint => {
+  const parts = constraints.map((constraint, i) => {
     const { topologyKey, maxSkew } = constraint
+    const places = keys[i]!
     const isHost = topologyKey === HOSTNAME
-    const isLookedAt = (node: NodeInfo) => isHost || ((!needsAllKeys || hasAllKeys(node.labels, constraints)) && includes(constraint, node))
-    const domainOf = (node: NodeInfo) => (isHost ? node.name : (node.labels[topologyKey] ?? ''))
-    const found = cluster.answers.to({
+    const isLookedAt = (node: NodeInfo) => isHost || ((!needsAllKeys || hasAll(node)) && includes(constraint, node))
+    /** Each node is a domain of its own, even where several say that they are the same host. */
+    const domainOf = (node: NodeInfo) => (isHost ? node.slot : places.of(node))
+    const counted = cluster.answers.to({
       key: spreadKey(`${needsAllKeys} ${topologyKey}`, pod, needsAllKeys ? [constraint, ...constraints] : [constraint]),
       answer() {
-        const found = new Map<string, number>()
+        const counted = Array<number>(isHost ? places.slots : places.count).fill(0)
         for (const group of cluster.groupsIn([namespace]))
           if (counts(constraint, group))
             for (const [name, count] of group.notTerminating) {
               const node = cluster.node(name)
-              if (node && isLookedAt(node)) bump(found, domainOf(node), count)
+              if (node && isLookedAt(node)) counted[domainOf(node)]! += count
             }
-        return found
+        return counted
       },
-      update(found, { pod: moved, node, sign }) {
+      update(counted, { pod: moved, node, sign }) {
         if (moved.namespace === namespace && !moved.isTerminating && node.node && counts(constraint, moved) && isLookedAt(node))
-          bump(found, domainOf(node), sign)
+          counted[domainOf(node)]! += sign
       },
     })
-    return { topologyKey, maxSkew, weight: Math.log(sizeOf(constraint) + 2), count: (node: NodeInfo) => found.get(domainOf(node)) ?? 0 }
+    const size = isHost ? nodes.length - ignored.size : sizeOf(places)
+    return { places, isHost, counted, maxSkew, weight: Math.log(size + 2) }
   })
-  function sizeOf({ topologyKey }: Constraint): number {
-    if (topologyKey === HOSTNAME) return nodes.length - ignored.size
-    const values = new Set<string>()
-    for (const node of nodes) if (!ignored.has(node)) values.add(node.labels[topologyKey] ?? '')
-    return values.size
+  /** In how many domains the nodes are. */
+  function sizeOf(places: NodeDomains): number {
+    const isSeen = new Uint8Array(places.count)
+    let size = 0
+    for (const node of nodes) {
+      const number = places.of(node)
+      if (isSeen[number] === 1 || ignored.has(node)) continue
+      isSeen[number] = 1
+      size++
+    }
+    return size
   }
   return {
     score(node) {
       if (ignored.has(node)) return 0
       let score = 0
-      for (const { topologyKey, maxSkew, weight, count } of parts)
-        if (Object.hasOwn(node.labels, topologyKey)) score += count(node) * weight + (maxSkew - 1)
+      for (const { places, isHost, counted, maxSkew, weight } of parts)
+        if (places.has(node)) score += counted[isHost ? node.slot : places.of(node)]! * weight + (maxSkew - 1)
       return Math.round(score)
     },
     normalize(scores, nodes) {
