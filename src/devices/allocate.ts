@@ -73,6 +73,8 @@ class Search {
   readonly #budget: StepBudget
   readonly #pools: readonly NodePool[]
   readonly #candidates: readonly PoolDevice[]
+  /** From which candidate on some may be free; those before have been given to others. */
+  readonly #firstFree: number
   readonly #chosen: Chosen[][]
   readonly #alternatives: DeviceAlternative[][]
   readonly #constraints: readonly (readonly Constraint[])[]
@@ -94,6 +96,7 @@ class Search {
     this.#pools = parts.pools.on(node)
     const usable = this.#pools.filter(({ state }) => state === 'complete')
     this.#candidates = usable.length === 1 ? usable[0]!.devices : usable.flatMap(({ devices }) => devices)
+    this.#firstFree = usable[0]?.firstFree.in(parts.usage) ?? 0
     this.#chosen = claims.map(() => [])
     this.#alternatives = claims.map(() => [])
     const lists = parts.features.listTypeAttributes
@@ -170,9 +173,12 @@ class Search {
     if (this.#chosen[claim]!.length + needed - position > MAX_DEVICES) return false
     if (all) return this.#tryDevice(current, all[position]!, { position, next: 0, isMust: true }) === 'found'
     let tried: Set<string> | undefined
-    for (let i = from; i <= this.#candidates.length - (needed - position); i++) {
+    const first = alternative.isAdmin ? from : Math.max(from, this.#firstFree)
+    for (let i = first; i <= this.#candidates.length - (needed - position); i++) {
       if (!this.#step()) return false
       const device = this.#candidates[i]!
+      // Most devices are of another kind, and remember that. Expressions are not evaluated for devices that others have.
+      if (device.results.get(alternative.selection) === false) continue
       if (this.#isTaken(device, current) || !this.#isSelectable(device, alternative)) continue
       // Devices in use or shared differ from free ones even where their attributes are equal.
       const isAlike = !alternative.isAdmin && !device.isShared
@@ -214,7 +220,7 @@ class Search {
   /** Whether others have a device, or it is chosen already. With adminAccess only devices of the same claim count. */
   #isTaken(device: PoolDevice, { claim, alternative }: CurrentRequest): boolean {
     if (alternative.isAdmin) return this.#isChosen(device, claim)
-    if ((this.#parts.usage.of(device.id)?.exclusive ?? 0) > 0) return true
+    if (this.#parts.usage.isExclusive(device.id)) return true
     for (let i = 0; i <= claim; i++) if (this.#isChosen(device, i)) return true
     return false
   }

@@ -19,7 +19,9 @@ export const isDeviceResource = (name: string): boolean => isExtendedResourceNam
 /** The classes behind extended resources, kept up to date class by class. */
 export class ResourceClasses {
   readonly #classes = new Map<string, DeviceClass>()
-  readonly #byResource = new Map<string, Set<string>>()
+  readonly #byResource = new Map<string, Set<DeviceClass>>()
+  /** The one of them that stands for the resource. */
+  readonly #behind = new Map<string, DeviceClass>()
   readonly #features: Pick<AllocatorFeatures, 'extendedResources'>
 
   constructor(features: Pick<AllocatorFeatures, 'extendedResources'>) {
@@ -32,17 +34,23 @@ export class ResourceClasses {
     this.#classes.set(name, object)
     const resource = object.spec.extendedResourceName
     if (resource === undefined) return
-    const names = this.#byResource.get(resource) ?? new Set()
-    this.#byResource.set(resource, names.add(name))
+    const classes = this.#byResource.get(resource) ?? new Set()
+    this.#byResource.set(resource, classes.add(object))
+    this.#behind.set(resource, newestOf(classes))
   }
 
   remove(name: string): void {
-    const resource = this.#classes.get(name)?.spec.extendedResourceName
+    const known = this.#classes.get(name)
+    const resource = known?.spec.extendedResourceName
     this.#classes.delete(name)
-    if (resource === undefined) return
-    const names = this.#byResource.get(resource)
-    names?.delete(name)
-    if (names?.size === 0) this.#byResource.delete(resource)
+    if (!known || resource === undefined) return
+    const classes = this.#byResource.get(resource)!
+    classes.delete(known)
+    if (classes.size > 0) this.#behind.set(resource, newestOf(classes))
+    else {
+      this.#byResource.delete(resource)
+      this.#behind.delete(resource)
+    }
   }
 
   get(name: string): DeviceClass | undefined {
@@ -56,13 +64,14 @@ export class ResourceClasses {
       const named = this.#classes.get(resource.slice(CLASS_PREFIX.length))
       if (named) return named
     }
-    const names = this.#byResource.get(resource)
-    if (!names) return undefined
-    const classes = [...names].sort().map(name => this.#classes.get(name)!)
-    return classes.reduce((best, next) => (createdAt(next) > createdAt(best) ? next : best))
+    return this.#behind.get(resource)
   }
 }
 
+function newestOf(classes: ReadonlySet<DeviceClass>): DeviceClass {
+  const byName = [...classes].sort((a, b) => ((a.metadata.name ?? '') < (b.metadata.name ?? '') ? -1 : 1))
+  return byName.reduce((best, next) => (createdAt(next) > createdAt(best) ? next : best))
+}
 const createdAt = ({ metadata }: DeviceClass): number => millisecondsAt(metadata.creationTimestamp)
 
 type Mapping = NonNullable<PodExtendedResourceClaimStatus['requestMappings']>[number]

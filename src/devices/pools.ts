@@ -17,6 +17,7 @@ import { countersOf } from './counters.ts'
 import { PoolDevice, poolId, type Slice } from './device.ts'
 import { type DeviceName, isSelected, type TaintRule } from './device-taints.ts'
 import type { AllocatorFeatures } from './features.ts'
+import { FirstFree } from './first-free.ts'
 import { SharedCounters } from './shared-counters.ts'
 
 /** A node as far as devices are concerned. */
@@ -28,6 +29,7 @@ export type NodePool = {
   readonly state: 'complete' | 'incomplete' | 'invalid'
   /** Those that the node can use, in the order in which they are given out. */
   readonly devices: readonly PoolDevice[]
+  readonly firstFree: FirstFree
   readonly shared: SharedCounters
 }
 
@@ -194,11 +196,21 @@ class Pool {
     const { slices, isComplete, shared, problem, devices } = (this.#current ??= currentOf(this.id, this.#slices, this.#features))
     const relevant = slices.filter(({ spec }) => isFor(spec, node))
     if (relevant.length === 0) return undefined
-    const nothing = { id: this.id, devices: [], shared }
-    if (!isComplete) return { ...nothing, state: 'incomplete' }
+    const { id } = this
+    const offering = (state: NodePool['state'], usable: readonly PoolDevice[] = []): NodePool => ({
+      id,
+      state,
+      devices: usable,
+      firstFree: new FirstFree(id, usable),
+      shared,
+    })
+    if (!isComplete) return offering('incomplete')
     const offered = relevant.flatMap(slice => devices.get(slice) ?? [])
-    if (problem || hasDuplicates(offered)) return { ...nothing, state: 'invalid' }
-    return { id: this.id, state: 'complete', devices: offered.filter(({ spec, slice }) => isDeviceFor(spec, slice.spec, node)), shared }
+    if (problem || hasDuplicates(offered)) return offering('invalid')
+    return offering(
+      'complete',
+      offered.filter(({ spec, slice }) => isDeviceFor(spec, slice.spec, node)),
+    )
   }
 }
 

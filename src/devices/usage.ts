@@ -75,6 +75,11 @@ export class DeviceUsage {
     return this.#devices.get(device)
   }
 
+  /** Whether a claim has a device for itself. */
+  isExclusive(device: string): boolean {
+    return (this.#devices.get(device)?.exclusive ?? 0) > 0
+  }
+
   /** A device of an allocation that is used by more claims than may: it was given to one alone, and others use it, too. */
   givenTwice(results: Results): string | undefined {
     for (const result of results) {

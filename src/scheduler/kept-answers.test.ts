@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
-import { clusterOf, lookupsIn, nodeOf, podOf } from '../../test/kits/scheduler.ts'
+import { clusterOf, lookupsIn, nodeOf, podOf, type World } from '../../test/kits/scheduler.ts'
 import { describe } from './diagnosis.ts'
 import { KeptResults } from './local-results.ts'
 import { Nominations } from './nominations.ts'
@@ -28,10 +28,14 @@ const SPECS = [
   { affinity: { podAntiAffinity: required([term('b', 'kubernetes.io/hostname')]) } },
   { affinity: { podAffinity: preferred([term('b', ZONE)]), podAntiAffinity: preferred([term('a', ZONE)]) } },
   { nodeSelector: { [ZONE]: 'z1' }, ...spread('a', 'DoNotSchedule') },
+  { containers: [{ name: 'main', image: 'image', resources: { requests: { cpu: '500m', 'x.com/gpu': '1' } } }] },
 ]
 
-/** Pods of this service are spread by default. */
-const WORLD = { services: [{ app: 'a' }] }
+/** Pods of a service are spread by default. The last node has devices, and the class says whether they stand for the resource. */
+const worldWith = (extendedResourceName: string): World => {
+  const slice = { driver: 'x.com', pool: { name: 'n3', generation: 1, resourceSliceCount: 1 }, nodeName: 'n3', devices: [{ name: 'one' }] }
+  return { services: [{ app: 'a' }], devices: { slices: { n3: slice }, classes: { gpu: { extendedResourceName } } } }
+}
 
 /** A node without the label. */
 const NO_ZONE = 'none'
@@ -47,6 +51,7 @@ const step = fc.oneof(
     arbitrary: fc.record({ do: fc.constant('relabel' as const), node: fc.nat(3), zone: fc.constantFrom('z1', 'z2', '', NO_ZONE) }),
   },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('replace node' as const), node: fc.nat(3) }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('name resource' as const), resource: fc.constantFrom('x.com/gpu', 'x.com/other') }) },
 )
 
 test('a decision with kept answers is the one that is made from scratch', () => {
@@ -55,13 +60,17 @@ test('a decision with kept answers is the one that is made from scratch', () => 
       const zones = ['z1', 'z1', 'z2', 'z2']
       const names = zones.map((_, i) => `n${i}`)
       const nodes = () =>
-        zones.map((zone, i) => nodeOf(names[i]!, { labels: zone === NO_ZONE ? {} : { [ZONE]: zone }, allocatable: { cpu: '3' } }))
+        zones.map((zone, i) => {
+          const allocatable = { cpu: '3', ...(i === 0 && { 'x.com/gpu': '2' }) }
+          return nodeOf(names[i]!, { labels: zone === NO_ZONE ? {} : { [ZONE]: zone }, allocatable })
+        })
       const cluster = clusterOf(nodes())
       const kept = new KeptResults()
       const pods = new Map<string, ReturnType<typeof podOf>>()
       const nominations = new Nominations()
+      let world = worldWith('x.com/other')
       const decide = (pod: ReturnType<typeof podOf>, where: typeof cluster, results: KeptResults) => {
-        const cycle: Cycle = { pod, info: podInfoOf(pod), cluster: where, lookups: lookupsIn(WORLD), state: new Map() }
+        const cycle: Cycle = { pod, info: podInfoOf(pod), cluster: where, lookups: lookupsIn(world), state: new Map() }
         return told(schedulePod(cycle, { profile: DEFAULT_PROFILE, nominations, random: () => 0, rotation: { next: 0 }, kept: results }))
       }
       for (const [i, each] of steps.entries()) {
@@ -79,6 +88,8 @@ test('a decision with kept answers is the one that is made from scratch', () => 
         } else if (each.do === 'relabel') {
           zones[each.node] = each.zone
           cluster.setNode(nodes()[each.node]!)
+        } else if (each.do === 'name resource') {
+          world = worldWith(each.resource)
         } else if (each.do === 'replace node') {
           // Another node takes the slot of the one that has gone; pods may still be bound to that.
           cluster.removeNode(names[each.node]!)

@@ -2,10 +2,9 @@
  * Results of the plugins that look at nothing but a node and the room that a pod takes, kept for the next pod that takes the same
  * room. After a placement one node has changed, so that one node is looked at again.
  */
-import type { Pod } from '../kinds/core/pod/pod.ts'
 import type { NodeRejection } from './diagnosis.ts'
 import type { NodeInfo } from './node-info.ts'
-import type { PodInfo } from './pod-info.ts'
+import type { Cycle } from './plugin.ts'
 
 /** Results by the slot of the node. One is known as long as the node is of the generation that it was found for. */
 export class LocalResults {
@@ -66,12 +65,15 @@ export class KeptResults {
 }
 
 /**
- * The room that a pod takes on a node, and which nodes it accepts, as a text. Undefined for pods with resources beside CPU, memory
- * and storage: what they mean depends on the classes of devices. Undefined also for pods that have room on their node and want more.
+ * The room that a pod takes on a node, and which nodes it accepts, as a text. Undefined for pods that have room on their node and
+ * want more.
  */
-export function roomOf({ spec }: Pod, { requests, nonZero, ports, isResizeDeferred }: PodInfo): string | undefined {
-  if (requests.scalars.size > 0 || isResizeDeferred) return undefined
+export function roomOf({ pod: { spec }, info, lookups }: Pick<Cycle, 'pod' | 'info' | 'lookups'>): string | undefined {
+  const { requests, nonZero, ports, isResizeDeferred } = info
+  if (isResizeDeferred) return undefined
   const { cpu, memory, ephemeralStorage } = requests
+  // Devices may stand for a resource: a node then need not have it itself.
+  const scalars = [...requests.scalars].map(([name, amount]) => [name, amount, lookups.devices.classes.behind(name) !== undefined])
   const accepted = [spec.nodeName, spec.nodeSelector, spec.affinity?.nodeAffinity, spec.tolerations]
-  return JSON.stringify([cpu, memory, ephemeralStorage, nonZero.cpu, nonZero.memory, ports, accepted])
+  return JSON.stringify([cpu, memory, ephemeralStorage, scalars, nonZero.cpu, nonZero.memory, ports, accepted])
 }

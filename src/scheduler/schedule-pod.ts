@@ -67,7 +67,7 @@ export function beginSearch(cycle: Cycle, parts: SchedulingParts): Search | Plac
   if ('general' in prepared)
     return { type: 'rejected', diagnosis: { nodes, byNode: new Map(), others: prepared.general, ...prepared }, filters: [] }
   const { filters, names, restricting } = prepared
-  const room = roomOf(cycle.pod, cycle.info)
+  const room = roomOf(cycle)
   const results = room === undefined ? undefined : parts.kept.for(room)
   return { filters, names, restricting, byNode: new Map(), cycle, parts, results }
 }

@@ -201,12 +201,17 @@ function whyNotAllocatable({ metadata, spec }: ResourceClaim, { usage, classes }
 
 // One node
 
+type Wanted = { readonly wanted: readonly UnallocatedClaim[]; readonly prepared: readonly PreparedClaim[] }
+
 function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeoutMs }: DynamicResourcesArgs): NodeFilter {
   const { devices } = cycle.lookups
   const budget = stepBudget()
   const preparation = { classOf: (name: string) => devices.classes.get(name), ...devices }
-  let own: readonly UnallocatedClaim[] | undefined
-  let preparedOwn: readonly PreparedClaim[] = []
+  const hasDevices = (resource: string) => devices.classes.behind(resource) !== undefined
+  const [mapped, others] = [state.resources.filter(hasDevices), state.resources.filter(resource => !hasDevices(resource))]
+  // Nodes usually lack the same resources, so the same devices are looked for on all of them.
+  const extendedFor = new Map<string, Extended>()
+  const wantedFor = new Map<Extended | undefined, Wanted>()
   const given = state.claims.filter(({ status }) => status.allocation)
 
   function look(node: NodeInfo): Verdict {
@@ -219,19 +224,14 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
       const why = `node allocatable resource claim ${shared.metadata.name} has a mapped device and cannot be shared across pods`
       return { rejection: unresolvable(why) }
     }
-    if (!own) {
-      own = state.claims.flatMap(claim => (claim.status.allocation ? [] : [{ claim, prepared: prepareClaim(claim, preparation) }]))
-      preparedOwn = own.map(({ prepared }) => prepared)
-    }
-    const more = extended && { claim: undefined, prepared: prepareClaim(extended.draft, preparation) }
-    const wanted = more ? [...own, more] : own
+    const { wanted, prepared } = wantedWith(extended)
     let choices: readonly Choice[] = []
     if (wanted.length > 0) {
       if (filterTimeoutMs > 0) {
         const until = devices.now() + filterTimeoutMs
         budget.isLate = () => devices.now() >= until
       }
-      const outcome = allocate(more ? [...preparedOwn, more.prepared] : preparedOwn, node, devices, budget)
+      const outcome = allocate(prepared, node, devices, budget)
       if (outcome.type === 'invalid pools') return { rejection: INVALID_POOLS }
       // The pod is tried again later: the server may have been busy.
       if (outcome.type === 'late') throw new AllocationError(`node ${node.name}: timed out trying to allocate devices`)
@@ -244,6 +244,18 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
     const taken = devices.features.nodeResources ? takenBy(wanted, choices) : undefined
     const fault = taken && coverageFault(cycle.pod.spec, { nodeAllocatableResourceClaimStatuses: [...taken.statuses] })
     return fault ? { rejection: unresolvable(fault) } : { found: { wanted, choices, extended, taken } }
+  }
+
+  /** The claims that have no devices yet, with the one for extended resources. */
+  function wantedWith(extended: Extended | undefined): Wanted {
+    const known = wantedFor.get(extended)
+    if (known) return known
+    const unallocated = state.claims.filter(({ status }) => !status.allocation)
+    const wanted: UnallocatedClaim[] = unallocated.map(claim => ({ claim, prepared: prepareClaim(claim, preparation) }))
+    if (extended) wanted.push({ claim: undefined, prepared: prepareClaim(extended.draft, preparation) })
+    const found = { wanted, prepared: wanted.map(({ prepared }) => prepared) }
+    wantedFor.set(extended, found)
+    return found
   }
 
   /** The devices that a claim has; one that is no longer published counts if nothing depends on it. */
@@ -298,11 +310,16 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
     if (state.resources.length === 0) return undefined
     if (state.stale) return STALE
     const { scalars } = node.allocatable
-    const needed = state.resources.filter(name => devices.classes.behind(name) && !scalars.get(name))
-    if (state.resources.some(name => !needed.includes(name) && !scalars.has(name))) return NO_RESOURCE
+    if (!others.every(name => scalars.has(name))) return NO_RESOURCE
+    const needed = mapped.filter(name => !scalars.get(name))
     if (needed.length === 0) return undefined
+    const key = needed.join()
+    const known = extendedFor.get(key)
+    if (known) return known
     const { requests, mappings } = extendedRequests(cycle.pod, needed, name => devices.classes.behind(name))
-    return { draft: extendedDraft(cycle.pod, requests), mappings }
+    const extended = { draft: extendedDraft(cycle.pod, requests), mappings }
+    extendedFor.set(key, extended)
+    return extended
   }
 
   return {

@@ -1,9 +1,9 @@
 /** A node fits if the requested resources are free on it; the node with more free resources scores higher. */
 
-import { isDeviceResource } from '../../devices/extended-resources.ts'
 import type { Node } from '../../kinds/core/node.ts'
 import type { Pod } from '../../kinds/core/pod/pod.ts'
 import { isExtendedResourceName } from '../../kinds/rules/pod/resources/resource-rules.ts'
+import type { Lookups } from '../lookups.ts'
 import { NodeInfo } from '../node-info.ts'
 import type { Cycle, Plugin, Rejection } from '../plugin.ts'
 import { isResizeDeferred } from '../pod-info.ts'
@@ -33,8 +33,7 @@ export function nodeResourcesFitWith({ ignoredResources = [], ignoredResourceGro
       const isResize = info.isResizeDeferred
       const requests = isResize ? requestsOf({ spec: pod.spec }).requests : info.requests
       const ownOn = ({ pods }: NodeInfo) => (isResize ? pods.get(info.uid)?.requests : undefined)
-      // Resources that devices stand for are looked after by another plugin, on nodes that do not have them themselves.
-      const isElsewhere = (name: string) => isDeviceResource(name) && lookups.devices.classes.behind(name) !== undefined
+      const isElsewhere = elsewhereIn(lookups)
       return { test: node => insufficiencyOf(requests, node, { isIgnored, isElsewhere, own: ownOn(node) }) }
     },
     score: ({ info }) => ({ score: scorerFor(info) }),
@@ -58,13 +57,18 @@ export function nodeResourcesFitWith({ ignoredResources = [], ignoredResourceGro
         const { requests } = requestsOf(pod)
         return fitsEmpty(requests, event.after, { ...context, isIgnored }) && grew(requests, event.before, event.after)
       },
-      'deviceClass changed': (pod, _, { lookups }) =>
-        [...requestsOf(pod).requests.scalars.keys()].some(name => isDeviceResource(name) && lookups.devices.classes.behind(name)),
+      'deviceClass changed': (pod, _, { lookups }) => [...requestsOf(pod).requests.scalars.keys()].some(elsewhereIn(lookups)),
     },
   }
 }
 
 export const nodeResourcesFit = nodeResourcesFitWith({ scoringStrategy: { type: 'LeastAllocated', resources: CPU_AND_MEMORY } })
+
+/** Resources that devices stand for are looked after by another plugin, on nodes that do not have them themselves. */
+const elsewhereIn =
+  (lookups: Lookups) =>
+  (name: string): boolean =>
+    lookups.devices.classes.behind(name) !== undefined
 
 /** A pod that wants more room has it on its own node, and on no other. */
 const isWhereRoomHelps = (pod: Pod, node: string | undefined): boolean => !isResizeDeferred(pod) || pod.spec.nodeName === node
@@ -95,9 +99,7 @@ function fitsEmpty(
   if (!node) return false
   const empty = new NodeInfo('')
   empty.node = node
-  return (
-    insufficiencyOf(requests, empty, { isIgnored, isElsewhere: name => lookups.devices.classes.behind(name) !== undefined }) === undefined
-  )
+  return insufficiencyOf(requests, empty, { isIgnored, isElsewhere: elsewhereIn(lookups) }) === undefined
 }
 
 /** Whether more of a requested resource became available. */
