@@ -35,16 +35,21 @@ const CHURN_MS = 200
 const CHURN_NAMESPACE = 'churn'
 const [BEFORE, MEASURED] = NAMESPACES
 
+/** Of so many rounds through all workloads the best figure counts: others may slow the machine down, and nobody makes it faster. */
+const ROUNDS = 3
+
 /** All workloads, or those whose names contain a text. */
 export async function schedulerFigures(quick: boolean, only?: string): Promise<readonly SchedulerFigure[]> {
-  const figures: SchedulerFigure[] = []
-  for (const workload of WORKLOADS) {
-    if (only === undefined ? quick && !workload.isQuick : !workload.name.includes(only)) continue
-    figures.push(await measure(workload))
-    const { name, perSecond, mainMicros } = figures.at(-1)!
-    process.stderr.write(`${name}: ${perSecond.toFixed(0)} pods/s, ${mainMicros.toFixed(0)} µs of the main thread for each\n`)
-  }
-  return figures
+  const chosen = WORKLOADS.filter(({ name, isQuick }) => (only === undefined ? !quick || isQuick : name.includes(only)))
+  const best = new Map<string, SchedulerFigure>()
+  for (let round = 0; round < (quick ? 1 : ROUNDS); round++)
+    for (const workload of chosen) {
+      const figure = await measure(workload)
+      const { name, perSecond, mainMicros } = figure
+      if (perSecond > (best.get(name)?.perSecond ?? 0)) best.set(name, figure)
+      process.stderr.write(`${name}: ${perSecond.toFixed(0)} pods/s, ${mainMicros.toFixed(0)} µs of the main thread for each\n`)
+    }
+  return [...best.values()]
 }
 
 async function measure(workload: SchedulerWorkload): Promise<SchedulerFigure> {
