@@ -35,13 +35,16 @@ const CHURN_MS = 200
 const CHURN_NAMESPACE = 'churn'
 const [BEFORE, MEASURED] = NAMESPACES
 
-/** Of so many rounds through all workloads the best figure counts: others may slow the machine down, and nobody makes it faster. */
+/** The best figure of so many rounds counts: others on the machine may make a round slower, but never faster. */
 const ROUNDS = 3
 
-/** All workloads, or those whose names contain a text. */
-export async function schedulerFigures(quick: boolean, only?: string): Promise<readonly SchedulerFigure[]> {
+/** All workloads; or those whose names contain a text, beside the earlier figures of the others. */
+export async function schedulerFigures(
+  quick: boolean,
+  { only, earlier = [] }: { readonly only?: string; readonly earlier?: readonly SchedulerFigure[] },
+): Promise<readonly SchedulerFigure[]> {
   const chosen = WORKLOADS.filter(({ name, isQuick }) => (only === undefined ? !quick || isQuick : name.includes(only)))
-  const best = new Map<string, SchedulerFigure>()
+  const best = new Map(only === undefined ? [] : earlier.filter(({ name }) => !name.includes(only)).map(each => [each.name, each]))
   for (let round = 0; round < (quick ? 1 : ROUNDS); round++)
     for (const workload of chosen) {
       const figure = await measure(workload)
@@ -49,7 +52,7 @@ export async function schedulerFigures(quick: boolean, only?: string): Promise<r
       if (perSecond > (best.get(name)?.perSecond ?? 0)) best.set(name, figure)
       process.stderr.write(`${name}: ${perSecond.toFixed(0)} pods/s, ${mainMicros.toFixed(0)} µs of the main thread for each\n`)
     }
-  return [...best.values()]
+  return WORKLOADS.flatMap(({ name }) => best.get(name) ?? [])
 }
 
 async function measure(workload: SchedulerWorkload): Promise<SchedulerFigure> {

@@ -10,6 +10,7 @@ import { type DartboardFigures, dartboard } from './dartboard.ts'
 import { type DeviceFigures, deviceFigures } from './devices.ts'
 import { type Measured, onEtcd, type ReadFigures } from './etcd.ts'
 import { type Fair, fairness } from './fairness.ts'
+import { readFigures } from './figures.ts'
 import type { Programs } from './kube-apiserver.ts'
 import { type MillionFigure, million } from './million.ts'
 import { manyNodes, type NodesFigures } from './nodes.ts'
@@ -106,7 +107,10 @@ export const SECTIONS: Sections = {
   processes: processFigures,
   fairness: async quick => ({ floods: await fairness(quick ? 0.5 : 1) }),
   scale: scales,
-  scheduler: async (quick, { workload }) => ({ workloads: await schedulerFigures(quick, workload) }),
+  scheduler: async (quick, { workload: only }) => {
+    const earlier = readFigures().scheduler?.workloads
+    return { workloads: await schedulerFigures(quick, { ...(only !== undefined && { only }), ...(earlier && { earlier }) }) }
+  },
   dartboard: (quick, choices) => dartboard(quick, choices),
   nodes: (quick, { size }) => manyNodes(quick, size),
   million: async (quick, { size }) => ({ sizes: await million(quick, size) }),
