@@ -6,6 +6,7 @@
  */
 import { timestampOf } from '../lib/time.ts'
 import type { Envelope } from '../schema/object-meta.ts'
+import { EventBacklog } from './event-backlog.ts'
 
 export type EventType = 'Normal' | 'Warning'
 
@@ -26,7 +27,7 @@ export type Involved = (
 }
 
 export interface EventRecorder {
-  /** Records an event. It is written in the background, and a failure is only logged. */
+  /** Records an event. It is written in the background; that it fails, or is lost because too many wait, is only logged. */
   event(object: Involved, type: EventType, reason: string, message: string): void
   /** Resolves when all that was recorded is written. */
   flushed(): Promise<void>
@@ -85,7 +86,7 @@ export function eventRecorder({ events, component, host = '', onError }: Recorde
   const seen = new Recent<Seen>()
   const similar = new Recent<Similar>()
   const budgets = new Recent<Budget>()
-  let writing: Promise<void> = Promise.resolve()
+  const backlog = new EventBacklog({ concurrency: 1, onError })
   const nameFor = eventNames()
 
   function record(object: Involved, type: EventType, reason: string, message: string): void {
@@ -123,7 +124,7 @@ export function eventRecorder({ events, component, host = '', onError }: Recorde
       type,
       ...(!isCombined && { reportingComponent: component, ...(host && { reportingInstance: host }) }),
     }
-    writing = writing.then(() => write(event, known !== undefined)).catch(onError)
+    void backlog.add(() => write(event, known !== undefined))
   }
 
   async function write(event: EventDraft, isKnown: boolean): Promise<void> {
@@ -149,7 +150,7 @@ export function eventRecorder({ events, component, host = '', onError }: Recorde
     return filled >= 1
   }
 
-  return { event: record, flushed: () => writing }
+  return { event: record, flushed: () => backlog.flushed() }
 }
 
 /** Names of events: that of the object and the nanoseconds of the time, here made different for each. */

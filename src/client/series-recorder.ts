@@ -3,10 +3,10 @@
  * object again becomes a series, of which the second time is written, and later ones only now and then.
  */
 import { Event } from '../kinds/events/event.ts'
-import { Queue } from '../lib/queue.ts'
 import { microTimestampOf } from '../lib/time.ts'
 import { isNamespaceGoing } from '../schema/status-error.ts'
 import type { Client } from './client.ts'
+import { EventBacklog } from './event-backlog.ts'
 import { type EventType, eventNames, type Involved, Recent } from './event-recorder.ts'
 
 export type SeriesEvent = {
@@ -19,7 +19,7 @@ export type SeriesEvent = {
 }
 
 export interface SeriesRecorder {
-  /** Records an event. It is written in the background, and a failure is only logged. */
+  /** Records an event. It is written in the background; that it fails, or is lost because too many wait, is only logged. */
   event(regarding: Involved, event: SeriesEvent): void
   /** Resolves when all that was recorded is written. */
   flushed(): Promise<void>
@@ -50,8 +50,11 @@ export function seriesRecorder({ client, controller, instance, onError }: Series
   const events = client.lowPriority.of(Event)
   const seen = new Recent<Seen>()
   const nameFor = eventNames()
-  const waiting = new Queue<() => Promise<void>>()
-  const writing = new Set<Promise<void>>()
+  const backlog = new EventBacklog({
+    concurrency: MAX_CONCURRENT_WRITES,
+    // The events of a namespace are deleted with it.
+    onError: error => void (isNamespaceGoing(error) || onError(error)),
+  })
 
   function record(regarding: Involved, { type, reason, action, note, related }: SeriesEvent): void {
     const now = client.now.getTime()
@@ -65,14 +68,14 @@ export function seriesRecorder({ client, controller, instance, onError }: Series
       if (known.count > 2 && now - known.writtenAt < REWRITTEN_AFTER_MS) return
       known.writtenAt = now
       const { metadata, count } = known
-      write(async () => {
+      void backlog.add(async () => {
         await known.created
         await events.patch(metadata, { series: { count, lastObservedTime: time } }, { type: 'strategic' })
       })
       return
     }
     const metadata = { name: nameFor(about.name, now), namespace: about.namespace || 'default' }
-    const created = write(async () => {
+    const created = backlog.add(async () => {
       await events.create({
         metadata,
         eventTime: time,
@@ -86,39 +89,10 @@ export function seriesRecorder({ client, controller, instance, onError }: Series
         type,
       })
     })
-    seen.set(key, { metadata, count: 1, writtenAt: now, created })
+    if (created) seen.set(key, { metadata, count: 1, writtenAt: now, created })
   }
 
-  /** Resolves when it is written, or has failed. */
-  function write(task: () => Promise<void>): Promise<void> {
-    return new Promise(resolve => {
-      waiting.push(() => task().finally(resolve))
-      begin()
-    })
-  }
-
-  function begin(): void {
-    while (writing.size < MAX_CONCURRENT_WRITES && waiting.length > 0) {
-      const task = waiting.shift()
-      const written = task()
-        .catch(error => {
-          // The events of a namespace are deleted with it.
-          if (!isNamespaceGoing(error)) onError(error)
-        })
-        .finally(() => {
-          writing.delete(written)
-          begin()
-        })
-      writing.add(written)
-    }
-  }
-
-  return {
-    event: record,
-    async flushed() {
-      while (writing.size > 0) await Promise.all(writing)
-    },
-  }
+  return { event: record, flushed: () => backlog.flushed() }
 }
 
 function referenceTo({ apiVersion, kind, metadata }: Involved) {

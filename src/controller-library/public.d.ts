@@ -302,7 +302,7 @@ export interface EventRecorderOptions {
 }
 
 export interface EventRecorder {
-  /** Records an event. It is written in the background. */
+  /** Records an event. It is written in the background; events for which 10,000 others wait are lost. */
   event(object: InvolvedObject, type: 'Normal' | 'Warning', reason: string, message: string): void
   /** Resolves when all that was recorded is written. */
   flushed(): Promise<void>

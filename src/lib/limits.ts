@@ -264,6 +264,8 @@ export const LIMITS = {
   tableWorkPerByte: 1 / 4,
   /** Bytes that the defaults of a custom kind may add to one object. */
   defaultBytes: 4 * MIB,
+  /** Events of a component that wait to be written; further ones are lost. The recorders of Kubernetes keep a tenth of that. */
+  waitingEvents: 10_000,
   /** Bytes of a response of a scheduler extender, which may have all nodes in it. */
   extenderBytes: 64 * MIB,
   /** Steps of the search for devices before it gives up: on one node, and for one pod. A step takes some tenths of a microsecond. */
