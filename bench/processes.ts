@@ -36,6 +36,8 @@ export type ProcessFigures = {
   /** How many times the work of one process two do that only compute: near 2 on two cores, near 1 on two threads of one. */
   readonly computing: number
   readonly readyMs: readonly [one: number, two: number, apart: number]
+  /** Until both of two processes serve: the server is ready with the first. */
+  readonly bothMs?: number
   readonly residentMB: readonly [one: number, two: number]
   /** Resident memory of each of the two processes, and of their supervisor. */
   readonly eachMB: number
@@ -74,8 +76,8 @@ const WARM_UPS = 10
 export async function processFigures(quick: boolean): Promise<ProcessFigures> {
   const computing = await computedTogether(quick ? COMPUTE_MS / 4 : COMPUTE_MS)
   progress(`two processes that compute do × ${computing.toFixed(2)} of one`)
-  const readyMs = await startTimes(quick ? 2 : STARTS)
-  progress(`ready after ${readyMs.map(ms => ms.toFixed(0)).join(', ')} ms`)
+  const { readyMs, bothMs } = await startTimes(quick ? 2 : STARTS)
+  progress(`ready after ${readyMs.map(ms => ms.toFixed(0)).join(', ')} ms; both of two serve after ${bothMs.toFixed(0)} ms`)
   const first = await startKeelson(newFolder(), FLAGS)
   const shared = await startKeelson(newFolder(), [...FLAGS, '--processes', '2'])
   const other = await startKeelson(newFolder(), FLAGS)
@@ -86,13 +88,14 @@ export async function processFigures(quick: boolean): Promise<ProcessFigures> {
     { servers: [first, other], processes: 2 },
   ]
   try {
+    await untilServing(shared.target, 2)
     await sleep(1000)
     const [[one = 0], [supervisorMB = 0, ...processes]] = pair(servers.map(server => allPids(server).map(residentMB)))
     const all = processes.reduce((sum, each) => sum + each, 0)
     for (const { target } of servers) await prepare(target)
     const costs: ProcessFigure[] = []
     for (const work of WORKS) costs.push(await measured(work, subjects, quick))
-    return { costs, computing, readyMs, residentMB: [one, supervisorMB + all], eachMB: all / processes.length, supervisorMB }
+    return { costs, computing, readyMs, bothMs, residentMB: [one, supervisorMB + all], eachMB: all / processes.length, supervisorMB }
   } finally {
     await Promise.all(servers.map(server => server.stop()))
   }
@@ -121,17 +124,29 @@ async function computed(ms: number): Promise<number> {
 }
 
 /** The medians of some starts with everything that a server has, each on a new folder: of one process, of two, and of two servers at once. */
-async function startTimes(starts: number): Promise<readonly [number, number, number]> {
+async function startTimes(starts: number): Promise<Required<Pick<ProcessFigures, 'readyMs' | 'bothMs'>>> {
   const flags: readonly (readonly string[][])[] = [[[]], [['--processes', '2']], [[], []]]
   const times = flags.map(() => [] as number[])
+  const both: number[] = []
   for (let i = 0; i < starts; i++)
     for (const [which, each] of flags.entries()) {
+      const began = performance.now()
       const servers = await Promise.all(each.map(flags => startKeelson(newFolder(), flags)))
       times[which]!.push(Math.max(...servers.map(({ readyMs }) => readyMs)))
+      if (which === 1) {
+        await untilServing(servers[0]!.target, 2)
+        both.push(performance.now() - began)
+      }
       await Promise.all(servers.map(server => server.stop()))
     }
-  return [median(times[0]!), median(times[1]!), median(times[2]!)]
+  return { readyMs: [median(times[0]!), median(times[1]!), median(times[2]!)], bothMs: median(both) }
 }
+
+/** Resolves when so many processes of a server serve. */
+async function untilServing(target: Target, processes: number): Promise<void> {
+  while (Number(/^keelson_processes (\d+)$/m.exec((await bodyOf(target, '/metrics')).toString())?.[1]) < processes) await sleep(LOOK_MS)
+}
+const LOOK_MS = 10
 
 /** Rounds of the servers alternate. */
 async function measured(work: Work, subjects: readonly Subject[], quick: boolean): Promise<ProcessFigure> {

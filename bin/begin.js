@@ -17,22 +17,21 @@ const FLAGS = [
 const AFTER_START_MS = 2000
 
 /**
- * Starts the processes of `serve --processes N`, which load the same code as this one, before it is loaded here: each waits for the first
- * message of its supervisor, and ends with it. Where the flags are wrong, or say something that is not understood here, they are of no use
- * or are started later. As in src/commands/supervisor/server-process.ts.
+ * Starts the first process of `serve --processes N`, with which the server is ready, before anything is loaded here: it waits for the first
+ * message of its supervisor, and ends with it. Where the flags are wrong, or say something that is not understood here, it is of no use or
+ * is started later. As in src/commands/supervisor/server-process.ts.
  */
 function startEarly([program, ...before], [command, ...flags]) {
-  if (command !== 'serve' || flags.includes('--help') || flags.includes('-h')) return []
+  if (command !== 'serve' || flags.includes('--help') || flags.includes('-h')) return undefined
   const at = flags.map(flag => /^--processes(=|$)/.test(flag)).lastIndexOf(true)
   const value = flags[at]?.includes('=') ? flags[at].split('=')[1] : flags[at + 1]
   const count = at < 0 ? 1 : value === 'auto' ? availableParallelism() : Number(value)
-  if (!(Number.isInteger(count) && count > 1 && count <= MAX_EARLY)) return []
+  if (!(Number.isInteger(count) && count > 1 && count <= MAX_PROCESSES)) return undefined
   const { spawn } = require('node:child_process')
-  const start = () => spawn(program, [...before, 'serve-process', ...flags], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
-  return Array.from({ length: count }, start)
+  return spawn(program, [...before, 'serve-process', ...flags], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
 }
 /** As many as --processes takes. */
-const MAX_EARLY = 64
+const MAX_PROCESSES = 64
 
 /** Node would print the line of the bundle where an error was thrown, which is megabytes long, before the error itself. */
 process.on('uncaughtException', error => {
@@ -52,15 +51,15 @@ exports.begin = ({ self, load, loadSupervisor }) => {
   const early = startEarly(self, args)
   /** The supervisor of several processes has a bundle of its own, so that it does not load the whole command beside them. */
   const supervised = async ([, ...flags], early) => (await loadSupervisor().superviseEarly(flags, early)) ?? load().main(args)
-  const { main, keep = () => {} } = early.length > 0 ? { main: supervised } : load()
+  const { main, keep = () => {} } = early ? { main: supervised } : load()
   // Node's own modules that are loaded under other flags than it was built with are compiled anew, and a start loads many.
   setTimeout(() => FLAGS.forEach(setFlagsFromString), AFTER_START_MS).unref()
   main(args, early).then(code => {
     USUAL_FLAGS.forEach(setFlagsFromString)
     // Other commands compile too little of it to be worth keeping.
     if (args[0] === 'serve' && code === 0) keep()
-    // Those that were of no use.
-    for (const child of early) child.kill('SIGKILL')
+    // If it was of no use.
+    early?.kill('SIGKILL')
     // Everything is closed: what a dead client left pending must not keep the process.
     process.exit(code)
   })

@@ -136,7 +136,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
 const PROCESS_COMMAND = 'serve-process'
 
 /** Runs a command; resolves with the exit code. Server processes that were started before all else are the last argument. */
-export async function main(args: readonly string[], early: readonly ChildProcess[] = []): Promise<number> {
+export async function main(args: readonly string[], early?: ChildProcess): Promise<number> {
   const isHelp = ['help', '--help', '-h'].includes(args[0] ?? 'help')
   const [name, ...rest] = isHelp ? args.slice(1) : args
   if (name === undefined) return print((await import('./commands/help.ts')).helpText(COMMANDS))

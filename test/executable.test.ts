@@ -80,8 +80,10 @@ testWith('a Node that becomes an executable', 'the single executable', { timeout
   await t.test('serves with several processes, which are the same executable', async t => {
     const server = await startProcess(t, { command: [program], cwd: folder, env, flags: ['--processes=2'] })
     assert.equal((await ask(server, CONFIG_MAPS, { method: 'POST', body: configMap('of-two') })).status, 201)
-    const children = readFileSync(`/proc/${server.child.pid}/task/${server.child.pid}/children`, 'utf8').trim().split(' ')
-    assert.equal(children.length, 2)
+    const children = await eventually('both run', () => {
+      const pids = readFileSync(`/proc/${server.child.pid}/task/${server.child.pid}/children`, 'utf8').trim().split(' ')
+      return pids.length === 2 ? pids : undefined
+    })
     for (const child of children) assert.equal(readFileSync(`/proc/${child}/cmdline`, 'utf8').split('\0')[0], program)
     assert.deepEqual(await server.stop(), { code: 0, signal: null })
   })

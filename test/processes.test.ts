@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { connect } from 'node:tls'
 import { ask, CONFIG_MAPS, configMap, eventually, keelson, launch, patient, ROOT, type Scope, temporaryDirectory, Watching } from './kit.ts'
 import { startEtcd } from './kits/etcd.ts'
-import { type Client, isRunning, type ManyProcesses, metricIn, startProcesses } from './kits/processes.ts'
+import { type Client, isRunning, type ManyProcesses, metricIn, startFirst, startProcesses } from './kits/processes.ts'
 import { testWith } from './programs.ts'
 
 test('the supervisor has a bundle of its own, a small part of the command', () => {
@@ -237,9 +237,26 @@ overEachStore('a process that is killed takes only its connections with it, and 
   assert.equal(json.items.length, 3, 'no replica set was made twice')
 })
 
+test('the server is ready with its first process, and outlives it even while the others start', patient, async t => {
+  const server = await startFirst(t, 3, { flags: ['--nodes', '1'] })
+  const client = server.client()
+  assert.equal((await client.ask('/api/v1/namespaces/default/serviceaccounts/default')).status, 200)
+  assert.equal((await client.ask('/readyz')).status, 200)
+  await post(client, CONFIG_MAPS, configMap('early'))
+  const [first] = server.pids()
+  process.kill(first!, 'SIGKILL')
+  await server.complete(first)
+  assert.equal((await server.client().ask(`${CONFIG_MAPS}/early`)).status, 200)
+  await post(server.client(), DEPLOYMENTS, deployment('web'))
+  await eventually('its pods run', async () => {
+    const { json } = await server.client().ask(`${DEPLOYMENTS}/web`)
+    return json.status?.availableReplicas === 2 ? true : undefined
+  })
+})
+
 test('a process that is stopped is ended: another one commits, and runs the duties', patient, async t => {
   const server = await startProcesses(t, 2, { flags: ['--nodes', '1'] })
-  // One of them owns the store, the other one has been appointed.
+  // The first one owns the store and runs the duties.
   const first = server.pids()
   for (const round of first.keys()) {
     // On a machine that is busy enough, one that was not stopped may have been silent for too long as well.

@@ -15,8 +15,15 @@ export interface ManyProcesses extends ServerProcess {
 
 export type Client = { readonly agent: Agent; ask(path: string, sent?: Sent): Promise<Answer> }
 
-/** Starts the built command with several processes, which are gone after the test. */
+/** Starts the built command with several processes, which all serve, and are gone after the test. */
 export async function startProcesses(t: Scope, count: number, options: ProcessOptions = {}): Promise<ManyProcesses> {
+  const server = await startFirst(t, count, options)
+  await server.complete()
+  return server
+}
+
+/** The same, as soon as it is ready, which it is with its first process. */
+export async function startFirst(t: Scope, count: number, options: ProcessOptions = {}): Promise<ManyProcesses> {
   const flags = ['--processes', String(count), ...(options.flags ?? [])]
   const server = await startProcess(t, { ...options, flags })
   const pids = () => childrenOf(server.child.pid!)

@@ -44,17 +44,21 @@ function open() {
   return { group, ended, members: members as [TestMember, TestMember, TestMember] }
 }
 
-test('the last process runs the duties at the start, and then one that serves and does not own the store', () => {
+test('the first process runs the duties at the start, and then one that serves and does not own the store', () => {
   const { group, members } = open()
   const [first, second, third] = members
   assert.deepEqual(
     members.map(({ got }) => got[0]!.type === 'welcome' && got[0]!.isAppointed),
-    [false, false, true],
+    [true, false, false],
   )
+  group.remove(first)
+  assert.deepEqual([group.leader?.number, second.has('appointed'), third.has('appointed')], [3, 0, 1])
+  group.take({ type: 'primary' }, second)
+  const next = new TestMember(1)
+  group.add(next)
+  group.take(READY, next)
   group.remove(third)
-  assert.deepEqual([group.leader?.number, second.has('appointed'), first.has('appointed')], [2, 1, 0])
-  group.remove(second)
-  assert.deepEqual([group.leader?.number, first.has('appointed')], [1, 1])
+  assert.deepEqual([group.leader?.number, second.has('appointed'), next.has('appointed')], [1, 0, 1])
 })
 
 test('a process that begins while nobody runs the duties is appointed', () => {

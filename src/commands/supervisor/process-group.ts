@@ -66,7 +66,7 @@ export class ProcessGroup<P extends Member> {
     return this.#leader
   }
 
-  /** Whether all processes have served at the same time. */
+  /** Whether a process has served. */
   get isStarted(): boolean {
     return this.#isStarted
   }
@@ -84,8 +84,8 @@ export class ProcessGroup<P extends Member> {
     const { number } = process
     const { count, id, store } = this.#parts
     this.#members.add(process)
-    // Not the first at the start: that is the first to open an embedded store, and commits for all.
-    const isAppointed = this.#leader === undefined && (this.#isStarted || number === count)
+    // At the start the first, as clients rely on duties as soon as it serves.
+    const isAppointed = this.#leader === undefined && (this.#isStarted || number === 1)
     if (isAppointed) this.#leader = process
     const { socket, secret } = store
     const isFirstStart = !this.#isStarted
@@ -110,7 +110,7 @@ export class ProcessGroup<P extends Member> {
       case 'ready':
         from.isReady = true
         this.#share()
-        if (this.serving.length === this.#parts.count) this.#isStarted = true
+        this.#isStarted = true
         return
       case 'question':
         this.#questions.ask(

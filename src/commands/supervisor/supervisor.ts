@@ -2,6 +2,9 @@
  * The supervisor of a server with several processes: it starts them, restarts those that end, and accepts their connections. It loads
  * nothing of the server itself, so that it starts at once, needs little memory, and has little that could fail.
  *
+ * The server is ready with its first process. The others start after it, so that they take no processor time from it, and find the work of
+ * the start done.
+ *
  *     supervisor ── the port, locks, questions between processes
  *      ├─ process 1 ── a whole server; one of them owns an embedded store, and one runs the duties of all
  *      ├─ process 2
@@ -34,8 +37,8 @@ const MAX_FAILED_STARTS = 6
 export type SuperviseParts = ServeOptions & {
   readonly config: Config
   readonly args: readonly string[]
-  /** Processes that were started before this was loaded, as `serve-process` with the same arguments. */
-  readonly early: readonly ChildProcess[]
+  /** The first process, if it was started before this was loaded: as `serve-process` with the same arguments. */
+  readonly early: ChildProcess | undefined
 }
 
 /** Serves with several processes until a signal ends them; resolves with the exit code. */
@@ -77,8 +80,7 @@ class Supervisor {
       process.kill()
     }
     this.#group = new ProcessGroup({ count: parts.processes, id: `${hostname()}_${randomUUID()}`, store, end })
-    for (let number = 1; number <= parts.processes; number++) this.#start(number, parts.early[number - 1])
-    for (const needless of parts.early.slice(parts.processes)) needless.kill('SIGKILL')
+    this.#start(1, parts.early)
   }
 
   /** Loading the logger would take time from the processes that are starting. */
@@ -157,12 +159,13 @@ class Supervisor {
   #ready(process: ServerProcess, message: Extract<ToSupervisor, { type: 'ready' }>): void {
     const wasStarted = this.#group.isStarted
     this.#group.take(message, process)
-    if (wasStarted) return void this.#port.add(process)
-    if (!this.#group.isStarted) return
-    for (const each of this.#group.serving) this.#port.add(each)
+    this.#port.add(process)
+    if (wasStarted) return
     const { url, ca } = message
     announceReady({ ...this.#parts, url, ca })
-    if (!this.#group.isStopping) notifyServiceManager('ready')
+    if (this.#group.isStopping) return
+    notifyServiceManager('ready')
+    for (let number = 2; number <= this.#parts.processes; number++) this.#start(number)
   }
 
   #ended(how: Ended, which: ServerProcess): void {
@@ -174,8 +177,6 @@ class Supervisor {
     const { text, code } = which.failure ?? { text: `a server process ended ${howText(how)} before it was ready`, code: 1 }
     this.#code = code
     this.stop('a server process could not start')
-    // Those that are still starting wait for others, or would take a while to notice.
-    for (const each of this.#group.members) if (!each.isReady) each.kill()
     process.stderr.write(`keelson: ${text}\n`)
   }
 
