@@ -18,7 +18,7 @@ import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
 import type { Entry, Event, Revision, Store } from '../storage/store.ts'
 import type { ByteBudget, Evictable } from './byte-budget.ts'
-import { type ByteSource, type CachedRevision, objectRevisionOf, tombstoneOf, type Written } from './cached-revision.ts'
+import { type ByteSource, type CachedRevision, objectRevisionOf, type Written } from './cached-revision.ts'
 import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
 import { Watchers } from './watchers.ts'
@@ -234,7 +234,7 @@ export class ResourceCache implements ByteSource, Evictable {
 
   /** Takes an object for deleted whose deletion was not seen. */
   #bury(previous: CachedRevision, revision: Revision): Replaced {
-    const current = tombstoneOf(previous, revision)
+    const current = previous.deletedAt(revision)
     // Its bytes are made of those that it replaces, to which it loses its reference.
     void current.json
     this.#setNewest(current)
@@ -339,7 +339,7 @@ export class ResourceCache implements ByteSource, Evictable {
 
   #deletionOf({ key, revision }: Event): CachedRevision | undefined {
     const last = this.get(key)
-    return last && tombstoneOf(last, revision)
+    return last?.deletedAt(revision)
   }
 
   #firstAfter(revision: Revision): number {
