@@ -15,6 +15,7 @@ import type { ObjectRevision } from '../schema/object-revision.ts'
 import { type Resource, recordsPath } from '../schema/resource.ts'
 import { internalError } from '../schema/status-error.ts'
 import { type Entry, type Revision, undecodable } from '../storage/store.ts'
+import type { Slabs } from './slabs.ts'
 
 type Texts = Readonly<Record<string, string>>
 type Identity = { readonly resource: Resource; readonly key: string; readonly namespace: string; readonly name: string }
@@ -297,7 +298,7 @@ const UNKNOWN: Facts = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS,
 export type Written = { readonly object: AnyObject; readonly expected: ExpectedBytes | undefined }
 
 /** The object revision of a stored entry. The writer passes on the properties that it knows already; others are read when needed. */
-export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written): CachedRevision {
+export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written, slabs?: Slabs): CachedRevision {
   const object = written?.object ?? (entry.object as AnyObject | undefined)
   const identity = identityOf(resource, entry.key)
   const faulty = (fault: string) =>
@@ -311,7 +312,7 @@ export function objectRevisionOf(resource: Resource, entry: Entry, written?: Wri
   const value = bufferOf(entry.value)
   const offset = written?.expected?.offset ?? revisionOffset(value)
   if (offset < 0) return broken('the record has no place for a resourceVersion')
-  const json = written?.expected?.at(entry.modified) ?? withRevision(value, entry.modified, offset)
+  const json = written?.expected?.at(entry.modified) ?? withRevision(value, entry.modified, offset, slabs?.allocate)
   const content: Content = { json, revisionOffset: offset, ...(object && { facts: factsOf(resource, object) }) }
   if (!shared) return new CachedRevision(identity, entry.modified, content)
   const decoded = parseObject(json)

@@ -21,6 +21,7 @@ import { OpenWatches } from './open-watches.ts'
 import { OwnWrites } from './own-writes.ts'
 import { Position } from './position.ts'
 import { DEFAULT_HISTORY, type HistoryLimits, type ResourceCache } from './resource-cache.ts'
+import { Slabs } from './slabs.ts'
 import type { Watch, WatchRequest } from './watch.ts'
 
 const BOOKMARK_MS = 30_000
@@ -105,13 +106,14 @@ export class Caches implements AsyncDisposable {
     const { oldest, newest } = await store.extent()
     const since = Math.max(oldest, newest - REPLAYED)
     const caches = new Caches(options, since)
+    const slabs = new Slabs()
     try {
       for (const resource of resources) {
         // Other served versions of the same objects are read from the cache of their stored version.
         if (resource.conversion) continue
         const cache = caches.#table.create(resource, since)
         caches.#table.use(cache)
-        await eachEntry(store, { prefix: resource.prefix, at: since, onLoaded }, entry => cache.load(entry))
+        await eachEntry(store, { prefix: resource.prefix, at: since, onLoaded }, entry => cache.load(entry, slabs))
       }
       return { caches, newest }
     } catch (error) {

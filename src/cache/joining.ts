@@ -11,6 +11,7 @@ import type { Observers } from './observers.ts'
 import type { OpenWatches } from './open-watches.ts'
 import type { Position } from './position.ts'
 import type { ResourceCache } from './resource-cache.ts'
+import { Slabs } from './slabs.ts'
 
 export type JoiningParts = {
   readonly store: Store
@@ -85,8 +86,9 @@ export class Joining {
       const { restarts, revision: newest } = position
       const since = Math.min(newest, Math.max((await store.extent()).oldest, newest - replayed))
       const cache = table.create(resource, since)
+      const slabs = new Slabs()
       try {
-        await eachEntry(store, { prefix: resource.prefix, at: since }, entry => cache.load(entry))
+        await eachEntry(store, { prefix: resource.prefix, at: since }, entry => cache.load(entry, slabs))
         await replay(store, cache, { since, until: newest })
         // Events that were missed before everything was read again are missing here as well.
         if (restarts === position.restarts) return cache

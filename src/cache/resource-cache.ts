@@ -21,6 +21,7 @@ import type { ByteBudget, Evictable } from './byte-budget.ts'
 import { type ByteSource, type CachedRevision, objectRevisionOf, type Written } from './cached-revision.ts'
 import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
+import type { Slabs } from './slabs.ts'
 import { Watchers } from './watchers.ts'
 
 /** How much history a resource keeps in memory, and all of them together. */
@@ -116,9 +117,9 @@ export class ResourceCache implements ByteSource, Evictable {
     return this.#logBytes
   }
 
-  /** Adds an object that existed at the start, without an event. */
-  load(entry: Entry): void {
-    const object = objectRevisionOf(this.resource, entry)
+  /** Adds an object that existed at the start, without an event. Those that are loaded together may share slabs. */
+  load(entry: Entry, slabs?: Slabs): void {
+    const object = objectRevisionOf(this.resource, entry, undefined, slabs)
     this.#setNewest(object)
     // Objects that are read at the start are mostly not the ones that clients read next.
     if (this.#readBack?.budget.isUsedUp) object.evict()

@@ -143,9 +143,9 @@ export function revisionOffset(stored: Buffer): number {
 }
 
 /** The bytes of a stored object with its revision. */
-export function withRevision(stored: Uint8Array, revision: number, offset?: number): Buffer {
+export function withRevision(stored: Uint8Array, revision: number, offset?: number, allocate = ofItsOwn): Buffer {
   const bytes = bufferOf(stored)
-  return splice(bytes, offset ?? revisionOffset(bytes), { removed: 0, revision })
+  return splice(bytes, offset ?? revisionOffset(bytes), { removed: 0, revision, allocate })
 }
 
 /** The bytes of a stored object with the revision that it is going to have, as far as can be told: made while it is being stored. */
@@ -181,7 +181,7 @@ export class ExpectedBytes {
 
 /** Bytes that have a revision at this offset, with another one. */
 export const replaceRevision = (bytes: Buffer, offset: number, { from, to }: { readonly from: number; readonly to: number }): Buffer =>
-  splice(bytes, offset, { removed: String(from).length, revision: to })
+  splice(bytes, offset, { removed: String(from).length, revision: to, allocate: ofItsOwn })
 
 /** The bytes of a stored object without a resourceVersion, as a dry run answers a create. */
 export function withoutRevision(stored: Uint8Array): Buffer {
@@ -194,10 +194,14 @@ export function withoutRevision(stored: Uint8Array): Buffer {
 /** The same bytes as a Buffer, not copied. */
 export const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-function splice(bytes: Buffer, offset: number, { removed, revision }: { removed: number; revision: number }): Buffer {
+/** Not from the shared pool: cached bytes live long, and a pooled slice would keep its whole 8 KiB alive. */
+const ofItsOwn = (bytes: number): Buffer => Buffer.allocUnsafeSlow(bytes)
+
+type Splice = { readonly removed: number; readonly revision: number; readonly allocate: (bytes: number) => Buffer }
+
+function splice(bytes: Buffer, offset: number, { removed, revision, allocate }: Splice): Buffer {
   const digits = String(revision)
-  // Not from the shared pool: cached bytes live long, and a pooled slice would keep its whole 8 KiB alive.
-  const out = Buffer.allocUnsafeSlow(bytes.length - removed + digits.length)
+  const out = allocate(bytes.length - removed + digits.length)
   bytes.copy(out, 0, 0, offset)
   out.write(digits, offset, 'latin1')
   bytes.copy(out, offset + digits.length, offset + removed)
