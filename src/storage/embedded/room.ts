@@ -18,7 +18,7 @@ const RESERVE_BYTES = 4 << 20
 /** Nobody waits for the start of a server then. */
 export const RESERVE_AFTER_MS = 2_000
 /** Space that is taken in advance, so that few commits have to. */
-const AHEAD_BYTES = 256 << 10
+const AHEAD_BYTES = 1 << 20
 /** The ways from the roots of all trees to their leaves, copied with every commit, and the list of the pages that were freed. */
 const PAGES_PER_COMMIT = 32
 /** A removed record may be alone in its leaf, whose branch is copied, too. */
