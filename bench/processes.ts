@@ -146,7 +146,8 @@ async function startTimes(starts: number): Promise<Required<Pick<ProcessFigures,
 async function untilServing(target: Target, processes: number): Promise<void> {
   while (Number(/^keelson_processes (\d+)$/m.exec((await bodyOf(target, '/metrics')).toString())?.[1]) < processes) await sleep(LOOK_MS)
 }
-const LOOK_MS = 10
+/** Each look is a new connection, which costs the processes that are starting some milliseconds. */
+const LOOK_MS = 50
 
 /** Rounds of the servers alternate. */
 async function measured(work: Work, subjects: readonly Subject[], quick: boolean): Promise<ProcessFigure> {
@@ -212,8 +213,8 @@ const progress = (text: string): void => void process.stderr.write(`processes: $
 
 /** Enough connections that both processes are busy, whichever of them are being answered. */
 const CONNECTIONS = 32
-/** Writes are not pipelined, as no client does that; so that as many are under way, they have more connections. */
-const WRITE_CONNECTIONS = 64
+/** Writes are not pipelined, as no client does that. With fewer under way, two processes wait for commits more than they work. */
+const WRITE_CONNECTIONS = 256
 const EVENT_WRITE_CONNECTIONS = 8
 
 type ReadOptions = Pick<Work, 'target' | 'size' | 'warmUp'> & Pick<FloodOptions, 'depth' | 'sleepMs'>
