@@ -215,7 +215,8 @@ const progress = (text: string): void => void process.stderr.write(`processes: $
 const CONNECTIONS = 32
 /** Writes are not pipelined, as no client does that. With fewer under way, two processes wait for commits more than they work. */
 const WRITE_CONNECTIONS = 256
-const EVENT_WRITE_CONNECTIONS = 8
+/** Few: events of writes that are made together are sent together, and the more of them, the less busy the server is. */
+const EVENT_WRITE_CONNECTIONS = 4
 
 type ReadOptions = Pick<Work, 'target' | 'size' | 'warmUp'> & Pick<FloodOptions, 'depth' | 'sleepMs'>
 
@@ -285,7 +286,7 @@ async function creating(target: Target, { path, ...more }: CreateOptions): Promi
 }
 
 const WATCHED = '/api/v1/namespaces/kube-public/configmaps'
-const WATCHERS = 200
+const WATCHERS = 1_000
 
 const WORKS: readonly Work[] = [
   read('GET one object', `${CONFIG_MAPS}/cm-7`, { target: 1.6, size: 10_000, warmUp: 20_000, depth: 16, sleepMs: 1 }),
@@ -299,11 +300,11 @@ const WORKS: readonly Work[] = [
     open: ({ target }, fewer) => creating(target, { path: CONFIG_MAPS, connections: WRITE_CONNECTIONS / fewer, sleepMs: 1 }),
   },
   {
-    name: `watch event, ${WATCHERS} watchers`,
+    name: `watch event, ${WATCHERS.toLocaleString('en-US')} watchers`,
     target: 1.6,
     // Counted in writes. Of two servers each has half of the watchers, and all writes.
-    size: 100,
-    warmUp: 100,
+    size: 40,
+    warmUp: 60,
     async open({ target }, fewer) {
       const length = await eventLength(target)
       const writer = await creating(target, { path: WATCHED, connections: EVENT_WRITE_CONNECTIONS / fewer })
@@ -312,7 +313,7 @@ const WORKS: readonly Work[] = [
         request: requestBytes('GET', await watchPath(target)),
         length,
         slack: GROWTH,
-        sleepMs: 2,
+        sleepMs: 8,
       })
       return {
         async run(size) {
