@@ -1,7 +1,8 @@
 /**
  * The port of a server with several processes. The supervisor accepts connections and hands each to the process that has the fewest:
  * clients of an API server have few connections that last long, and a kernel that spreads them by chance would leave processes idle. It
- * also works alike on every system and version of Node, and a connection that no process has got yet survives the end of any.
+ * also works alike on every system and version of Node, and a connection that no process has got yet survives the end of any. The process
+ * that commits the writes of all gets two where another gets three.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net'
 import { LIMITS } from '../../lib/limits.ts'
@@ -9,6 +10,9 @@ import type { ServerProcess } from './server-process.ts'
 
 /** A process that owes more answers may be stopped: others get the connections. */
 const FEW_UNANSWERED = 2
+
+/** How much a process would have to do with one more connection, as far as connections tell. */
+const shareWithOneMore = ({ connections, isPrimary }: ServerProcess): number => (connections + 1) / (isPrimary ? 2 : 3)
 
 export class Port {
   #server: Server | undefined
@@ -72,7 +76,8 @@ export class Port {
     if (open >= LIMITS.connections) return void socket.destroy()
     const awake = this.#serving.filter(({ unanswered }) => unanswered <= FEW_UNANSWERED)
     let fewest: ServerProcess | undefined
-    for (const each of awake.length > 0 ? awake : this.#serving) if (!fewest || each.connections < fewest.connections) fewest = each
+    for (const each of awake.length > 0 ? awake : this.#serving)
+      if (!fewest || shareWithOneMore(each) < shareWithOneMore(fewest)) fewest = each
     if (!fewest?.hand(socket)) return void this.#waiting.push(socket)
     this.#serving = [...this.#serving.filter(each => each !== fewest), fewest]
   }
