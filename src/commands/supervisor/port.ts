@@ -11,8 +11,8 @@ import type { ServerProcess } from './server-process.ts'
 /** A process that owes more answers may be stopped: others get the connections. */
 const FEW_UNANSWERED = 2
 
-/** How much a process would have to do with one more connection, as far as connections tell. */
-const shareWithOneMore = ({ connections, isPrimary }: ServerProcess): number => (connections + 1) / (isPrimary ? 2 : 3)
+/** The connections of a process, as many as they are worth: to the process that commits for all, two are as much as three. */
+const burdenOf = ({ connections, isPrimary }: ServerProcess): number => (isPrimary ? connections + (connections >> 1) : connections)
 
 export class Port {
   #server: Server | undefined
@@ -76,8 +76,7 @@ export class Port {
     if (open >= LIMITS.connections) return void socket.destroy()
     const awake = this.#serving.filter(({ unanswered }) => unanswered <= FEW_UNANSWERED)
     let fewest: ServerProcess | undefined
-    for (const each of awake.length > 0 ? awake : this.#serving)
-      if (!fewest || shareWithOneMore(each) < shareWithOneMore(fewest)) fewest = each
+    for (const each of awake.length > 0 ? awake : this.#serving) if (!fewest || burdenOf(each) < burdenOf(fewest)) fewest = each
     if (!fewest?.hand(socket)) return void this.#waiting.push(socket)
     this.#serving = [...this.#serving.filter(each => each !== fewest), fewest]
   }
