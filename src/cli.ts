@@ -135,7 +135,7 @@ const COMMANDS: Readonly<Record<string, Entry>> = {
 /** The supervisor of several server processes runs it in each of them; it is not for users. */
 const PROCESS_COMMAND = 'serve-process'
 
-/** Runs a command; resolves with the exit code. Server processes that were started before all else are the last argument. */
+/** Runs a command; resolves with the exit code. A server process that was started before all else is the last argument. */
 export async function main(args: readonly string[], early?: ChildProcess): Promise<number> {
   const isHelp = ['help', '--help', '-h'].includes(args[0] ?? 'help')
   const [name, ...rest] = isHelp ? args.slice(1) : args

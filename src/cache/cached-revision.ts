@@ -18,12 +18,14 @@ import { type Entry, type Revision, undecodable } from '../storage/store.ts'
 import type { Slabs } from './slabs.ts'
 
 type Texts = Readonly<Record<string, string>>
-type Identity = { readonly resource: Resource; readonly key: string; readonly namespace: string; readonly name: string }
-type Facts = Pick<ObjectRevision, 'uid' | 'labels' | 'fields' | 'owners' | 'terminating'>
+type Identity = { readonly key: string; readonly namespace: string; readonly name: string }
 type Content = {
   readonly json: Buffer | undefined
-  /** Left out where the object would have to be decoded for them, which is done when somebody asks. */
-  readonly facts?: Facts
+  readonly uid: string
+  readonly labels: Texts
+  readonly fields: Texts
+  readonly owners: readonly string[]
+  readonly terminating: boolean
   readonly revisionOffset: number
   readonly stale?: boolean
   readonly fault?: string
@@ -44,16 +46,20 @@ export interface ByteSource {
 /** A decoded object of this many bytes, or more, counts as memory. */
 const LARGE_OBJECT = 16 << 10
 
-/**
- * A class rather than a plain object: lists read one field of thousands of these, and all must have the same shape. Most objects that others
- * have written, or that are loaded at a start, are sent as they are, if at all: they are decoded for the first that asks for more than their
- * bytes.
- */
+/** A class rather than a plain object: lists read one field of thousands of these, and all must have the same shape. */
 export class CachedRevision implements ObjectRevision {
   readonly key: string
   readonly namespace: string
   readonly name: string
   readonly revision: Revision
+  readonly uid: string
+  readonly labels: Texts
+  /** The kind's selectable fields. */
+  readonly fields: Texts
+  /** The uids in its owner references. */
+  readonly owners: readonly string[]
+  /** Whether it has a deletionTimestamp. */
+  readonly terminating: boolean
   /** Why the stored record cannot be read; `json` is then empty. */
   fault: string | undefined
   readonly deleted: boolean
@@ -67,8 +73,6 @@ export class CachedRevision implements ObjectRevision {
   readonly size: number
   /** Whether the bytes were read since somebody looked for what to evict. */
   isRead = false
-  readonly #resource: Resource
-  #facts: Facts | undefined
   #json: Buffer | undefined
   #object: AnyObject | undefined
   /** The object that was written, as long as its writer does not change it. */
@@ -76,13 +80,16 @@ export class CachedRevision implements ObjectRevision {
   #source: ByteSource | undefined
   #isTracked = false
 
-  constructor({ resource, key, namespace, name }: Identity, revision: Revision, content: Content, last?: CachedRevision) {
-    this.#resource = resource
+  constructor({ key, namespace, name }: Identity, revision: Revision, content: Content, last?: CachedRevision) {
     this.key = key
     this.namespace = namespace
     this.name = name
     this.revision = revision
-    this.#facts = content.facts
+    this.uid = content.uid
+    this.labels = content.labels
+    this.fields = content.fields
+    this.owners = content.owners
+    this.terminating = content.terminating
     this.fault = content.fault
     this.deleted = last !== undefined
     this.stale = content.stale === true
@@ -91,48 +98,6 @@ export class CachedRevision implements ObjectRevision {
     this.#json = content.json
     this.#object = content.object
     this.size = content.json?.length ?? last?.size ?? 0
-  }
-
-  get uid(): string {
-    return this.#known.uid
-  }
-  get labels(): Texts {
-    return this.#known.labels
-  }
-  /** The kind's selectable fields. */
-  get fields(): Texts {
-    return this.#known.fields
-  }
-  /** The uids in its owner references. */
-  get owners(): readonly string[] {
-    return this.#known.owners
-  }
-  /** Whether it has a deletionTimestamp. */
-  get terminating(): boolean {
-    return this.#known.terminating
-  }
-
-  get #known(): Facts {
-    return (this.#facts ??= this.#readFacts())
-  }
-
-  /** The decoded object is not kept: those who ask for labels seldom ask for the object. */
-  #readFacts(): Facts {
-    if (this.deleted && this.previous) return this.previous.#known
-    if (this.deleted && !this.#json) return UNKNOWN
-    const object = this.#object ?? this.#decoded(() => JSON.parse(this.peek().toString()))
-    return object ? factsOf(this.#resource, object) : UNKNOWN
-  }
-
-  /** Undefined, and a fault, where the bytes are no object. */
-  #decoded(decode: () => AnyObject): AnyObject | undefined {
-    if (this.fault !== undefined) return undefined
-    try {
-      return decode()
-    } catch (error) {
-      this.fault ??= undecodable(this.revision, (error as Error).message)
-      return undefined
-    }
   }
 
   /** The whole object as JSON, its resourceVersion inside. Of a deletion: the last state, with the revision of the deletion. */
@@ -169,14 +134,6 @@ export class CachedRevision implements ObjectRevision {
     if (json?.length === this.size) return json
     this.fault = undecodable(this.revision, 'the stored record cannot be read any more')
     return undefined
-  }
-
-  /** The deletion of this object: its last state, with the revision of the deletion. */
-  deletedAt(revision: Revision): CachedRevision {
-    const { key, namespace, name, revisionOffset, fault } = this
-    const identity = { resource: this.#resource, key, namespace, name }
-    const known = { ...(this.#facts && { facts: this.#facts }), ...(fault !== undefined && { fault }) }
-    return new CachedRevision(identity, revision, { json: fault === undefined ? undefined : NOTHING, revisionOffset, ...known }, this)
   }
 
   #deletedJson(): Buffer {
@@ -233,9 +190,8 @@ export class CachedRevision implements ObjectRevision {
     }
     const { json } = this
     if (json.length === 0) return undefined
-    const object = this.#decoded(() => parseObject(json))
-    if (object) this.#setObject(object)
-    return object
+    this.#setObject(parseObject(json))
+    return this.#object
   }
 
   #setObject(object: AnyObject | undefined): void {
@@ -292,17 +248,16 @@ class StoredItem implements LateItem {
 const NONE: Texts = Object.freeze({})
 const NO_OWNERS: readonly string[] = Object.freeze([])
 const NOTHING = Buffer.alloc(0)
-const UNKNOWN: Facts = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, terminating: false }
+const UNKNOWN = { uid: '', labels: NONE, fields: NONE, owners: NO_OWNERS, terminating: false, revisionOffset: 0 }
 
 /** Knowledge that a writer has of its entry: the decoded value, and the bytes with the revision that it was likely to get. */
 export type Written = { readonly object: AnyObject; readonly expected: ExpectedBytes | undefined }
 
-/** The object revision of a stored entry. The writer passes on the properties that it knows already; others are read when needed. */
+/** The object revision of a stored entry. The writer passes on the properties that it knows already. */
 export function objectRevisionOf(resource: Resource, entry: Entry, written?: Written, slabs?: Slabs): CachedRevision {
   const object = written?.object ?? (entry.object as AnyObject | undefined)
   const identity = identityOf(resource, entry.key)
-  const faulty = (fault: string) =>
-    new CachedRevision(identity, entry.modified, { json: NOTHING, facts: UNKNOWN, revisionOffset: 0, fault })
+  const faulty = (fault: string) => new CachedRevision(identity, entry.modified, { json: NOTHING, ...UNKNOWN, fault })
   if (entry.fault !== undefined) return faulty(entry.fault)
   const broken = (why: string) => faulty(undecodable(entry.modified, why))
   if (resource.def.custom) return customRevision(resource, entry, { identity, object, expected: written?.expected, broken })
@@ -312,13 +267,16 @@ export function objectRevisionOf(resource: Resource, entry: Entry, written?: Wri
   const value = bufferOf(entry.value)
   const offset = written?.expected?.offset ?? revisionOffset(value)
   if (offset < 0) return broken('the record has no place for a resourceVersion')
+  let decoded: AnyObject
+  try {
+    decoded = object ?? JSON.parse(value.toString())
+  } catch (error) {
+    return broken((error as Error).message)
+  }
   const json = written?.expected?.at(entry.modified) ?? withRevision(value, entry.modified, offset, slabs?.allocate)
-  const content: Content = { json, revisionOffset: offset, ...(object && { facts: factsOf(resource, object) }) }
-  if (!shared) return new CachedRevision(identity, entry.modified, content)
-  const decoded = parseObject(json)
-  const known = { ...content, facts: factsOf(resource, decoded), object: decoded }
-  Object.assign(shared, { resource, revision: entry.modified, content: known })
-  return new CachedRevision(identity, entry.modified, known)
+  const content = contentOf(resource, decoded, { json, revisionOffset: offset, stale: false })
+  if (shared) Object.assign(shared, { resource, revision: entry.modified, content: { ...content, object: parseObject(json) } })
+  return new CachedRevision(identity, entry.modified, content)
 }
 
 type SharedRecord = { resource?: Resource; revision?: Revision; content?: Content }
@@ -351,14 +309,30 @@ function customRevision(resource: Resource, entry: Entry, { identity, object, ex
   if (offset < 0) return broken('the record has no place for a resourceVersion')
   const stale = revived.value !== entry.value
   const json = (stale ? undefined : expected?.at(entry.modified)) ?? withRevision(value, entry.modified, offset)
-  return new CachedRevision(identity, entry.modified, { json, facts: factsOf(resource, revived.object), revisionOffset: offset, stale })
+  const bytes = { json, revisionOffset: offset, stale }
+  return new CachedRevision(identity, entry.modified, contentOf(resource, revived.object, bytes))
 }
 
-function factsOf(resource: Resource, object: AnyObject): Facts {
+/** The deletion of an object: its last state, with the revision of the deletion. */
+export function tombstoneOf(last: CachedRevision, revision: Revision): CachedRevision {
+  const { uid, labels, fields, owners, terminating, revisionOffset, fault } = last
+  const known = { uid, labels, fields, owners, terminating, revisionOffset }
+  return new CachedRevision(
+    last,
+    revision,
+    { json: fault === undefined ? undefined : NOTHING, ...known, ...(fault !== undefined && { fault }) },
+    last,
+  )
+}
+
+/** The bytes of an object, and the fields that selectors and indexes need. */
+function contentOf(resource: Resource, object: AnyObject, { json, revisionOffset, stale }: Bytes): Content {
   const { uid = '', labels = NONE, ownerReferences, deletionTimestamp } = object.metadata
   const owners = ownerReferences?.length ? ownerReferences.map(reference => reference.uid) : NO_OWNERS
-  return { uid, labels, fields: selectableFields(resource, object), owners, terminating: Boolean(deletionTimestamp) }
+  const fields = selectableFields(resource, object)
+  return { json, uid, labels, fields, owners, terminating: Boolean(deletionTimestamp), revisionOffset, stale }
 }
+type Bytes = { readonly json: Buffer; readonly revisionOffset: number; readonly stale: boolean }
 
 function selectableFields(resource: Resource, object: AnyObject): Texts {
   const { selectable } = resource.def
@@ -371,6 +345,5 @@ function selectableFields(resource: Resource, object: AnyObject): Texts {
 function identityOf(resource: Resource, key: string): Identity {
   const rest = key.slice(resource.prefix.length)
   const slash = resource.namespaced ? rest.indexOf('/') : -1
-  if (slash < 0) return { resource, key, namespace: '', name: rest }
-  return { resource, key, namespace: rest.slice(0, slash), name: rest.slice(slash + 1) }
+  return slash < 0 ? { key, namespace: '', name: rest } : { key, namespace: rest.slice(0, slash), name: rest.slice(slash + 1) }
 }

@@ -18,7 +18,7 @@ import { compareKeys } from '../storage/key-order.ts'
 import { OrderedKeys } from '../storage/ordered-keys.ts'
 import type { Entry, Event, Revision, Store } from '../storage/store.ts'
 import type { ByteBudget, Evictable } from './byte-budget.ts'
-import { type ByteSource, type CachedRevision, objectRevisionOf, type Written } from './cached-revision.ts'
+import { type ByteSource, type CachedRevision, objectRevisionOf, tombstoneOf, type Written } from './cached-revision.ts'
 import { Postings } from './postings.ts'
 import { type Selection, selects } from './selection.ts'
 import type { Slabs } from './slabs.ts'
@@ -235,7 +235,7 @@ export class ResourceCache implements ByteSource, Evictable {
 
   /** Takes an object for deleted whose deletion was not seen. */
   #bury(previous: CachedRevision, revision: Revision): Replaced {
-    const current = previous.deletedAt(revision)
+    const current = tombstoneOf(previous, revision)
     // Its bytes are made of those that it replaces, to which it loses its reference.
     void current.json
     this.#setNewest(current)
@@ -340,7 +340,7 @@ export class ResourceCache implements ByteSource, Evictable {
 
   #deletionOf({ key, revision }: Event): CachedRevision | undefined {
     const last = this.get(key)
-    return last?.deletedAt(revision)
+    return last && tombstoneOf(last, revision)
   }
 
   #firstAfter(revision: Revision): number {

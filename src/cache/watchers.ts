@@ -1,6 +1,6 @@
 /** The watchers of one resource, found from the side of an event: an event costs only the watchers it may concern. */
 import type { Resource } from '../schema/resource.ts'
-import type { CachedRevision } from './cached-revision.ts'
+import { type CachedRevision, tombstoneOf } from './cached-revision.ts'
 import { type Selection, selects, termValue } from './selection.ts'
 import { type EventType, WatchEvent } from './watch-stream.ts'
 
@@ -128,7 +128,7 @@ export class EventsOf {
   /** An object that leaves a selection is shown as it was while it was in it. */
   #bytes(type: EventType): Buffer {
     const leaves = type === 'DELETED' && !this.#current.deleted
-    return leaves ? this.#before!.deletedAt(this.#current.revision).json : this.#current.json
+    return leaves ? tombstoneOf(this.#before!, this.#current.revision).json : this.#current.json
   }
 }
 
