@@ -9,9 +9,9 @@ import { type GrpcMethods, type GrpcServer, grpcServer } from './kits/grpc-serve
 
 type Plugin = { readonly type?: string; readonly name: string; readonly endpoint?: string; readonly versions?: readonly string[] }
 /** Statuses that a plugin was told: an error, or empty for success. */
-type Told = { readonly methods: GrpcMethods; readonly told: string[] }
+type Registration = { readonly methods: GrpcMethods; readonly told: string[] }
 
-function registration({ type = 'CSIPlugin', name, endpoint = '', versions = ['1.0.0'] }: Plugin): Told {
+function registration({ type = 'CSIPlugin', name, endpoint = '', versions = ['1.0.0'] }: Plugin): Registration {
   const told: string[] = []
   const methods: GrpcMethods = {
     '/pluginregistration.Registration/GetInfo'(_, answer) {

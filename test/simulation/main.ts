@@ -9,7 +9,7 @@ import { failEveryNth, SCENARIOS } from './fail-nth.ts'
 import { describeFault } from './faults.ts'
 import { simulateProcesses } from './processes/processes.ts'
 import { shrink } from './shrink.ts'
-import { type Outcome, type Plan, planOf, STREAMS, simulateRun, type Wanted } from './simulate.ts'
+import { type Outcome, type Plan, type PlanOptions, planOf, STREAMS, simulateRun } from './simulate.ts'
 import { STORE_SCENARIOS } from './store-scenarios.ts'
 
 const DEFAULT_MS = 60_000
@@ -50,7 +50,7 @@ type Options = {
   readonly ms: number
   readonly isTraced: boolean
   readonly showsHashes: boolean
-  readonly wanted: Wanted
+  readonly planOptions: PlanOptions
 }
 
 async function main(): Promise<void> {
@@ -87,7 +87,7 @@ async function main(): Promise<void> {
     ms: Number(values.ms ?? DEFAULT_MS),
     isTraced: values.trace,
     showsHashes: values.hashes,
-    wanted: { chores: values.chore, isOfProcesses: values['process-servers'] },
+    planOptions: { chores: values.chore, isOfProcesses: values['process-servers'] },
   }
   if (values.seed !== undefined) return end(await runEach(values.seed.map(Number), options))
   if (values['fail-nth']) return end(await runScenarios(values.scenario ?? ''))
@@ -132,8 +132,8 @@ async function collectGarbage(gc: () => void): Promise<void> {
 }
 
 /** Runs one seed and shows everything about it. */
-async function runSeed(seed: number, { ms, isTraced, wanted }: Options): Promise<Outcome> {
-  const outcome = await simulateRun(planOf(seed, ms, wanted), { isTraced: true })
+async function runSeed(seed: number, { ms, isTraced, planOptions }: Options): Promise<Outcome> {
+  const outcome = await simulateRun(planOf(seed, ms, planOptions), { isTraced: true })
   if (isTraced) for (const line of outcome.trace) console.log(line)
   console.log(`seed ${seed}: ${describeRun(outcome)}, hash ${outcome.digest}`)
   if (outcome.problems.length > 0) await explain(outcome)
@@ -196,9 +196,9 @@ async function runProcesses(seeds: readonly number[], { ms, isTraced, showsHashe
 }
 
 /** Shows the first seed that fails, with the problem; for mutants. */
-async function runUntilFailed(from: number, count: number, { ms, wanted }: Options): Promise<boolean> {
+async function runUntilFailed(from: number, count: number, { ms, planOptions }: Options): Promise<boolean> {
   for (let seed = from; seed < from + count; seed++) {
-    const { problems } = await simulateRun(planOf(seed, ms, wanted))
+    const { problems } = await simulateRun(planOf(seed, ms, planOptions))
     if (problems.length === 0) continue
     console.log(`${seed}\n${problems[0]!.split('\n')[0]}`)
     return true
@@ -218,11 +218,11 @@ type Seeds = {
 /** Sums over seeds; processes send theirs to `scripts/simulate.mjs`, which adds them up. */
 type Totals = { from: number; seeds: number; failed: number; requests: number; virtualMs: number; cpuSeconds: number }
 
-async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, showsHashes, wanted }: Options): Promise<Totals> {
+async function runSeeds({ from, count, first, step, isOver }: Seeds, { ms, showsHashes, planOptions }: Options): Promise<Totals> {
   const cpu = processorSeconds()
   const totals = { from, seeds: 0, failed: 0, requests: 0, virtualMs: 0, cpuSeconds: 0 }
   for (let at = first; at < count && totals.failed < MAX_FAILED && !isOver(); at += step) {
-    const outcome = await simulateRun(planOf(from + at, ms, wanted))
+    const outcome = await simulateRun(planOf(from + at, ms, planOptions))
     passed({ seed: from + at, of: count, isFailed: outcome.problems.length > 0, virtualMs: outcome.virtualMs })
     totals.seeds++
     totals.requests += outcome.requests

@@ -88,14 +88,14 @@ const EMPTY: Image = { writes: [], keys: [] }
 const PATIENCE_MS = 900_000
 
 /** Parts of a plan that are not up to the seed. */
-export type Wanted = { readonly chores?: readonly string[] | undefined; readonly isOfProcesses?: boolean | undefined }
+export type PlanOptions = { readonly chores?: readonly string[] | undefined; readonly isOfProcesses?: boolean | undefined }
 
 /** The plan of a seed; with chores of one's own choice, if they are named. */
-export function planOf(seed: number, ms: number, wanted: Wanted = {}): Plan {
+export function planOf(seed: number, ms: number, options: PlanOptions = {}): Plan {
   const random = new Random(seed)
   const isShared = random.oneIn(2)
   const replicas = isShared ? 1 + random.below(3) : 1
-  const { store, servers } = planProcesses(seed, wanted) ?? { store: isShared ? 'shared' : 'disk', servers: replicas }
+  const { store, servers } = planProcesses(seed, options) ?? { store: isShared ? 'shared' : 'disk', servers: replicas }
   const bursts = planBursts(random.fork(), ms)
   const faults = planFaults(random.fork(), { ms, servers, store, bursts })
   const habits = {
@@ -110,12 +110,12 @@ export function planOf(seed: number, ms: number, wanted: Wanted = {}): Plan {
   const repeats = random.oneIn(2)
   const gates = random.oneIn(4) ? random.pick(GATES) : ''
   const streams = random.pick(STREAMS)
-  const chores = wanted.chores ?? planChores(random)
+  const chores = options.chores ?? planChores(random)
   return { seed, ms, servers, store, faults, habits, bursts, isNew, repeats, gates, streams, chores }
 }
 
 /** One run in eight is of several processes of one server. Its chance is its own, so that other seeds stay as they were. */
-function planProcesses(seed: number, { isOfProcesses }: Wanted): Pick<Plan, 'store' | 'servers'> | undefined {
+function planProcesses(seed: number, { isOfProcesses }: PlanOptions): Pick<Plan, 'store' | 'servers'> | undefined {
   const random = new Random(seed ^ PROCESSES_CHANCE)
   const isChosen = random.oneIn(8)
   return (isOfProcesses ?? isChosen) ? { store: 'processes', servers: 2 + random.below(2) } : undefined

@@ -33,7 +33,7 @@ export type Verdict = { readonly rejection: Rejection } | { readonly found: Foun
 /** The devices of a node for the claims of a pod. */
 export type Found = {
   /** Claims without devices, and which of the node they can have. */
-  readonly wanted: readonly UnallocatedClaim[]
+  readonly open: readonly UnallocatedClaim[]
   readonly choices: readonly Choice[]
   readonly extended: Extended | undefined
   /** The share of the node's own resources that the devices take, if they take any. */

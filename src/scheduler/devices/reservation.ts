@@ -19,7 +19,7 @@ export function claimReservation(cycle: Cycle, node: string, { state, found, bin
   // Only the chosen allocation is kept, not the trials on other nodes.
   const { claims, consumers } = state
   const results = new Map<ResourceClaim | undefined, AllocationResult>(
-    found.wanted.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),
+    found.open.map(({ claim, prepared }, i) => [claim, allocationResult(prepared, found.choices[i]!, { node, uuid: devices.uuid })]),
   )
   const { extended, taken } = found
   const temporary = `extended resources of ${pod.metadata.uid}`

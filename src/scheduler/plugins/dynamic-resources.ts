@@ -201,7 +201,8 @@ function whyNotAllocatable({ metadata, spec }: ResourceClaim, { usage, classes }
 
 // One node
 
-type Wanted = { readonly wanted: readonly UnallocatedClaim[]; readonly prepared: readonly PreparedClaim[] }
+/** The claims that devices have to be found for. */
+type OpenClaims = { readonly open: readonly UnallocatedClaim[]; readonly prepared: readonly PreparedClaim[] }
 
 function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeoutMs }: DynamicResourcesArgs): NodeFilter {
   const { devices } = cycle.lookups
@@ -211,22 +212,22 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
   const [mapped, others] = [state.resources.filter(hasDevices), state.resources.filter(resource => !hasDevices(resource))]
   // Nodes usually lack the same resources, so the same devices are looked for on all of them.
   const extendedFor = new Map<string, Extended>()
-  const wantedFor = new Map<Extended | undefined, Wanted>()
+  const openFor = new Map<Extended | undefined, OpenClaims>()
   const given = state.claims.filter(({ status }) => status.allocation)
 
   function look(node: NodeInfo): Verdict {
     const extended = extendedOn(node)
     if (extended && 'reasons' in extended) return { rejection: extended }
-    if (!extended && state.claims.length === 0) return { found: { wanted: [], choices: [], extended, taken: undefined } }
+    if (!extended && state.claims.length === 0) return { found: { open: [], choices: [], extended, taken: undefined } }
     const unavailable = given.filter(claim => !isAvailable(claim, node))
     const shared = devices.features.nodeResources && given.find(claim => !unavailable.includes(claim) && isOfAnother(claim))
     if (shared) {
       const why = `node allocatable resource claim ${shared.metadata.name} has a mapped device and cannot be shared across pods`
       return { rejection: unresolvable(why) }
     }
-    const { wanted, prepared } = wantedWith(extended)
+    const { open, prepared } = openWith(extended)
     let choices: readonly Choice[] = []
-    if (wanted.length > 0) {
+    if (open.length > 0) {
       if (filterTimeoutMs > 0) {
         const until = devices.now() + filterTimeoutMs
         budget.isLate = () => devices.now() >= until
@@ -241,20 +242,20 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
     }
     for (const claim of unavailable) state.unavailable.add(claim)
     if (unavailable.length > 0) return { rejection: UNAVAILABLE }
-    const taken = devices.features.nodeResources ? takenBy(wanted, choices) : undefined
+    const taken = devices.features.nodeResources ? takenBy(open, choices) : undefined
     const fault = taken && coverageFault(cycle.pod.spec, { nodeAllocatableResourceClaimStatuses: [...taken.statuses] })
-    return fault ? { rejection: unresolvable(fault) } : { found: { wanted, choices, extended, taken } }
+    return fault ? { rejection: unresolvable(fault) } : { found: { open, choices, extended, taken } }
   }
 
   /** The claims that have no devices yet, with the one for extended resources. */
-  function wantedWith(extended: Extended | undefined): Wanted {
-    const known = wantedFor.get(extended)
+  function openWith(extended: Extended | undefined): OpenClaims {
+    const known = openFor.get(extended)
     if (known) return known
     const unallocated = state.claims.filter(({ status }) => !status.allocation)
-    const wanted: UnallocatedClaim[] = unallocated.map(claim => ({ claim, prepared: prepareClaim(claim, preparation) }))
-    if (extended) wanted.push({ claim: undefined, prepared: prepareClaim(extended.draft, preparation) })
-    const found = { wanted, prepared: wanted.map(({ prepared }) => prepared) }
-    wantedFor.set(extended, found)
+    const open: UnallocatedClaim[] = unallocated.map(claim => ({ claim, prepared: prepareClaim(claim, preparation) }))
+    if (extended) open.push({ claim: undefined, prepared: prepareClaim(extended.draft, preparation) })
+    const found = { open, prepared: open.map(({ prepared }) => prepared) }
+    openFor.set(extended, found)
     return found
   }
 
@@ -277,9 +278,9 @@ function nodeFilter(cycle: Cycle, state: State, { bindingTimeoutMs, filterTimeou
     return knownIn(cycle)?.isHeldByOthers(claim.metadata.uid ?? '', cycle.info.uid) ?? false
   }
 
-  function takenBy(wanted: readonly UnallocatedClaim[], choices: readonly Choice[]): Taken | undefined {
+  function takenBy(open: readonly UnallocatedClaim[], choices: readonly Choice[]): Taken | undefined {
     const chosen = (claim: ResourceClaim): GivenDevice[] | undefined =>
-      choices[wanted.findIndex(each => each.claim === claim)]?.devices.map(({ device, consumed }) => ({
+      choices[open.findIndex(each => each.claim === claim)]?.devices.map(({ device, consumed }) => ({
         device: device.spec,
         consumed: consumed && Object.fromEntries([...consumed].map(([name, { text }]) => [name, text])),
       }))
@@ -362,8 +363,8 @@ function preference({ claims, verdicts }: State, node: string): number {
   if (!verdict || !('found' in verdict)) return 0
   let score = 0
   for (const claim of claims) {
-    const { wanted, choices } = verdict.found
-    const choice = choices[wanted.findIndex(each => each.claim === claim)]
+    const { open, choices } = verdict.found
+    const choice = choices[open.findIndex(each => each.claim === claim)]
     const names = choice
       ? choice.alternatives.map(({ name }) => name)
       : (claim.status.allocation?.devices.results ?? []).map(({ request }) => request)

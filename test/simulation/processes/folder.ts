@@ -33,7 +33,7 @@ export type Content = {
 }
 
 /** A swap that a process has sent to another one. */
-type Asked = { readonly by: Process; readonly value: Uint8Array | null }
+type WriteRequest = { readonly by: Process; readonly value: Uint8Array | null }
 /** Swaps of one key that have lost are forgotten some time. */
 const MAX_ASKED = 32
 
@@ -58,7 +58,7 @@ export class Folder {
   /** The newest revision of each key, but for deleted ones. */
   readonly present = new Map<string, Revision>()
   #newest: Revision = 1
-  readonly #asked = new Map<string, Asked[]>()
+  readonly #asked = new Map<string, WriteRequest[]>()
   fence = 0
   owner: Process | undefined
   listener: { readonly of: Process; readonly accept: (wire: Wire) => void } | undefined
