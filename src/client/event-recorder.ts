@@ -4,6 +4,7 @@
  *
  *     recorder.event(object, 'Warning', 'FailedCreate', 'the quota is used up')
  */
+import { chance } from '../lib/environment.ts'
 import { timestampOf } from '../lib/time.ts'
 import type { Envelope } from '../schema/object-meta.ts'
 import { EventBacklog } from './event-backlog.ts'
@@ -153,11 +154,14 @@ export function eventRecorder({ events, component, host = '', onError }: Recorde
   return { event: record, flushed: () => backlog.flushed() }
 }
 
-/** Names of events: that of the object and the nanoseconds of the time, here made different for each. */
+/**
+ * Names of events: that of the object and the nanoseconds of the time. The clock counts milliseconds only, and components write about one
+ * object in the same one: the rest is random, as the second event of a name would be lost.
+ */
 export function eventNames(): (object: string, ms: number) => string {
   let last = 0n
   return (object, ms) => {
-    const nanoseconds = BigInt(ms) * 1_000_000n
+    const nanoseconds = BigInt(ms) * 1_000_000n + BigInt(Math.floor(chance() * 1e6))
     last = nanoseconds > last ? nanoseconds : last + 1n
     return `${object.slice(0, MAX_NAME_LENGTH)}.${last.toString(16)}`
   }
