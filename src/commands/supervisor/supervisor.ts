@@ -177,6 +177,8 @@ class Supervisor {
     const { text, code } = which.failure ?? { text: `a server process ended ${howText(how)} before it was ready`, code: 1 }
     this.#code = code
     this.stop('a server process could not start')
+    // Others that are still starting wait for one another, or would take a while to notice.
+    for (const each of this.#group.members) if (!each.isReady) each.kill()
     process.stderr.write(`keelson: ${text}\n`)
   }
 
