@@ -215,7 +215,7 @@ const progress = (text: string): void => void process.stderr.write(`processes: $
 const CONNECTIONS = 32
 /** Writes are not pipelined, as no client does that. With fewer under way, two processes wait for commits more than they work. */
 const WRITE_CONNECTIONS = 256
-/** Few: events of writes that are made together are sent together, and the more of them, the less busy the server is. */
+/** Few: events of writes that are made together are sent together, and the more of them, the less each costs. */
 const EVENT_WRITE_CONNECTIONS = 4
 
 type ReadOptions = Pick<Work, 'target' | 'size' | 'warmUp'> & Pick<FloodOptions, 'depth' | 'sleepMs'>
