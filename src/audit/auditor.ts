@@ -1,5 +1,7 @@
 /** Decides by the policy which requests are audited, and counts what comes of it. */
+import { wallMs } from '../lib/environment.ts'
 import type { Family } from '../lib/exposition.ts'
+import { WallTimes } from '../lib/wall-times.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { AuditEvent } from './event.ts'
 import { type AuditPolicy, LEVELS, type Level } from './policy.ts'
@@ -15,13 +17,21 @@ const annotated = (event: AuditEvent, key: string, value: string): AuditEvent =>
 export class Auditor {
   readonly #policy: AuditPolicy
   readonly #sink: AuditSink
+  readonly #now: () => number
+  readonly #times: WallTimes
   readonly #levels: Record<Level, number> = { None: 0, Metadata: 0, Request: 0, RequestResponse: 0 }
   readonly #lost = new Map<string, number>()
   #events = 0
   #rejected = 0
 
-  constructor(policy: AuditPolicy, sinkFor: (lost: (plugin: string, events: readonly AuditEvent[]) => void) => AuditSink) {
+  constructor(
+    policy: AuditPolicy,
+    sinkFor: (lost: (plugin: string, events: readonly AuditEvent[]) => void) => AuditSink,
+    now: () => number = wallMs,
+  ) {
     this.#policy = policy
+    this.#now = now
+    this.#times = new WallTimes(now)
     const sink = sinkFor((plugin, events) => this.#lost.set(plugin, (this.#lost.get(plugin) ?? 0) + events.length))
     this.#sink = {
       write: events => {
@@ -37,19 +47,21 @@ export class Auditor {
   /** The same audit, with an annotation for all of its events. */
   annotated(key: string, value: string): Auditor {
     const sink = this.#sink
-    return new Auditor(this.#policy, () => ({
-      write: events => sink.write(events.map(event => annotated(event, key, value))),
+    const annotating = {
+      write: (events: readonly AuditEvent[]) => sink.write(events.map(event => annotated(event, key, value))),
       isGrouped: sink.isGrouped === true,
       keeping: sink.keeping,
       close: async () => {},
-    }))
+    }
+    return new Auditor(this.#policy, () => annotating, this.#now)
   }
 
   /** The audit of a request; undefined where the policy wants none. */
   begin(facts: RequestFacts, attributes: Attributes): RequestAudit | undefined {
     const rule = this.#policy.ruleFor(facts.user, attributes)
     this.#levels[rule.level]++
-    return rule.level === 'None' ? undefined : new RequestAudit(facts, attributes, { rule, sink: this.#sink })
+    if (rule.level === 'None') return undefined
+    return new RequestAudit(facts, attributes, { rule, receivedAt: this.#times.at(facts.stopwatch.began), sink: this.#sink })
   }
 
   /** Whether the events of one iteration are kept together: then one may be written with the next of its request. */

@@ -1,6 +1,7 @@
 /** The audit of one request: everything known about it so far, written to the sink at each stage. */
 import { parseJson, stringifyJson } from '../codec/json.ts'
 import { isObject, type Json, type JsonObject } from '../lib/json-value.ts'
+import type { Stopwatch } from '../lib/stopwatch.ts'
 import type { Attributes } from '../schema/access.ts'
 import type { User } from '../schema/user.ts'
 import { Annotations } from './annotations.ts'
@@ -10,9 +11,8 @@ import type { AuditSink } from './sink.ts'
 
 /** The facts about a request that its first line, its headers and its sender give. */
 export type RequestFacts = Omit<AuditedRequest, 'level' | 'verb' | 'receivedAt'> & {
-  /** The milliseconds that have passed since it was received. */
-  readonly elapsed: { readonly total: number }
-  readonly now: () => Date
+  /** Started when it was received. */
+  readonly stopwatch: Pick<Stopwatch, 'began' | 'total'>
 }
 
 /** Takes the body of a request. */
@@ -31,12 +31,10 @@ export class RequestAudit implements AuditedRequest {
   readonly user: User | undefined
   readonly sourceIPs: readonly string[]
   readonly userAgent: string
-  readonly #now: RequestFacts['now']
-  readonly #elapsed: RequestFacts['elapsed']
+  readonly receivedAt: number
+  readonly #stopwatch: RequestFacts['stopwatch']
   readonly #rule: RequestRule
   readonly #sink: AuditSink
-  /** Known once it is needed: clocks are read as seldom as possible. */
-  #receivedAt: number | undefined
   #annotations = Annotations.NONE
   #objectRef: ObjectReference | undefined
   #impersonated: Impersonated | undefined
@@ -49,7 +47,7 @@ export class RequestAudit implements AuditedRequest {
   constructor(
     facts: RequestFacts,
     { verb, resource }: Attributes,
-    { rule, sink }: { readonly rule: RequestRule; readonly sink: AuditSink },
+    { rule, receivedAt, sink }: { readonly rule: RequestRule; readonly receivedAt: number; readonly sink: AuditSink },
   ) {
     this.level = rule.level
     this.auditID = facts.auditID
@@ -58,8 +56,8 @@ export class RequestAudit implements AuditedRequest {
     this.user = facts.user
     this.sourceIPs = facts.sourceIPs
     this.userAgent = facts.userAgent
-    this.#now = facts.now
-    this.#elapsed = facts.elapsed
+    this.receivedAt = receivedAt
+    this.#stopwatch = facts.stopwatch
     this.#rule = rule
     this.#sink = sink
     this.#objectRef = resource && {
@@ -131,11 +129,6 @@ export class RequestAudit implements AuditedRequest {
     this.#responseObject = this.#withoutManagers(json.trimEnd())
   }
 
-  get receivedAt(): number {
-    this.#receivedAt ??= this.#now().getTime() - this.#elapsed.total
-    return this.#receivedAt
-  }
-
   /** Writes the event of a stage, unless the policy omits it. False where the sink could not keep it. */
   stage(stage: Stage, elapsed?: number): boolean | Promise<boolean> {
     if (!this.#rule.omitStages.has(stage)) return this.#sink.write([this.#event(stage, elapsed)])
@@ -154,14 +147,13 @@ export class RequestAudit implements AuditedRequest {
     return this.#sink.write([received!])
   }
 
-  #event(stage: Stage, elapsed = this.#elapsed.total): AuditEvent {
-    this.#receivedAt ??= this.#now().getTime() - elapsed
+  #event(stage: Stage, elapsed?: number): AuditEvent {
     const receivedWith = this.#receivedWith
     this.#receivedWith = undefined
     return {
       request: this,
       stage,
-      reachedAt: stage === 'RequestReceived' ? this.#receivedAt : this.#receivedAt + elapsed,
+      reachedAt: stage === 'RequestReceived' ? this.receivedAt : this.receivedAt + (elapsed ?? this.#stopwatch.total),
       impersonated: this.#impersonated,
       objectRef: this.#objectRef,
       responseStatus: this.#status,

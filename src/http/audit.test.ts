@@ -44,7 +44,7 @@ const turn = () => new Promise(setImmediate)
 
 function handlerOf(sink: AuditSink, handler: Handler, policy: object = {}): Handler {
   const auditor = new Auditor(new AuditPolicy({ rules: [{ level: 'Metadata', ...policy }] }), () => sink)
-  const api = { auditor, now: () => new Date() }
+  const api = { auditor }
   return holdForAudit(audit(handler, api), api)
 }
 

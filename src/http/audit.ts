@@ -16,13 +16,13 @@ import { type Exchange, type Handler, isLongRunning } from './exchange.ts'
 import { header, type Outlet, type Request, type Response, textResponse } from './message.ts'
 import type { Format } from './negotiate.ts'
 
-export type AuditApi = { readonly auditor?: Auditor | undefined; readonly now: () => Date }
+export type AuditApi = { readonly auditor?: Auditor | undefined }
 
 /**
  * Wraps everything that follows authentication, so that impersonation, authorization and flow control are recorded, too. A request that
  * waits for nothing gets no closure and no promise here.
  */
-export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
+export const audit = (next: Handler, { auditor }: AuditApi): Handler => {
   if (!auditor) return next
   const begin = (exchange: Exchange, record: RequestAudit): MaybePromise<Response> => {
     const waiting = mayHaveEffects(exchange) ? auditor.keeping?.settled() : undefined
@@ -33,7 +33,7 @@ export const audit = (next: Handler, { auditor, now }: AuditApi): Handler => {
     return textResponse(500, `Internal Server Error: ${goQuote(request.target)}: failed to store audit event\n`)
   }
   return exchange => {
-    const record = open(exchange, auditor, now)
+    const record = open(exchange, auditor)
     if (!record) return next(exchange)
     exchange.audit = record
     // A read that waits for nothing is over within this iteration: both of its events are written then.
@@ -75,23 +75,22 @@ export const holdForAudit = (next: Handler, { auditor }: AuditApi): Handler => {
 }
 
 /** Records a request whose sender could not be authenticated: one event, when it is refused. */
-export function auditUnauthenticated(exchange: Exchange, refusal: StatusError, { auditor, now }: AuditApi): MaybePromise<unknown> {
-  const record = auditor && open(exchange, auditor, now)
+export function auditUnauthenticated(exchange: Exchange, refusal: StatusError, { auditor }: AuditApi): MaybePromise<unknown> {
+  const record = auditor && open(exchange, auditor)
   if (!record) return undefined
   exchange.audit = record
   fail(record, refusal)
   return record.stage('ResponseStarted')
 }
 
-function open({ request, route, id, user, notes, stopwatch }: Exchange, auditor: Auditor, now: () => Date): RequestAudit | undefined {
+function open({ request, route, id, user, notes, stopwatch }: Exchange, auditor: Auditor): RequestAudit | undefined {
   const facts = {
     auditID: id,
     requestURI: request.target,
     user,
     sourceIPs: sourceIPs(request),
     userAgent: shortAgent(header(request.headers, 'user-agent') ?? ''),
-    elapsed: stopwatch,
-    now,
+    stopwatch,
   }
   const record = auditor.begin(facts, route.attributes)
   if (record && notes) for (const [key, value] of notes) record.annotate(key, value)
@@ -182,7 +181,12 @@ function finish(response: Response, exchange: Exchange, record: RequestAudit): M
 function complete(record: RequestAudit, exchange: Exchange): MaybePromise<unknown> {
   const elapsed = exchange.stopwatch.total
   if (elapsed > SLOW_MS) annotateLatency(record, exchange, elapsed)
-  if (!isLongRunning(exchange)) return record.stage('ResponseComplete', elapsed)
+  if (!isLongRunning(exchange)) {
+    const kept = record.stage('ResponseComplete', elapsed)
+    // Unless somebody waits for the event, the request is as good as over.
+    if (!(kept instanceof Promise)) exchange.stopwatch.stop(elapsed)
+    return kept
+  }
   return whenDone(record.stage('ResponseStarted'), () => record.stage('ResponseComplete'))
 }
 

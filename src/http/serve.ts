@@ -124,7 +124,7 @@ export function createServe(api: Api): (request: Request) => MaybePromise<Respon
 
 /** Authenticates the request. */
 const authenticate =
-  (next: Handler, { authenticator, metrics, auditor, now, cors }: Api): Handler =>
+  (next: Handler, { authenticator, metrics, auditor, cors }: Api): Handler =>
   exchange => {
     const { request } = exchange
     const authenticated = authenticator.authenticate(credentialsOf(request, cors), auditor ? noting(exchange) : request)
@@ -132,7 +132,7 @@ const authenticate =
       if (found.outcome !== 'user') {
         metrics.authenticated(found.outcome === 'none' ? 'failure' : 'error')
         const refusal = unauthorized()
-        return whenDone(auditUnauthenticated(exchange, refusal, { auditor, now }), () => {
+        return whenDone(auditUnauthenticated(exchange, refusal, { auditor }), () => {
           throw refusal
         })
       }
@@ -274,7 +274,8 @@ function answerCall(request: Request, call: Call, caller: Caller): MaybePromise<
         return import('./sessions/open-session.ts').then(({ openSession }) => openSession(request, result.session))
       const { audit } = caller
       if (!audit) return encode(result, format, time)
-      return whenDone(auditResult(audit, result, { format, now: time }), () => encode(result, format, time))
+      const recorded = auditResult(audit, result, { format, now: time })
+      return recorded instanceof Promise ? recorded.then(() => encode(result, format, time)) : encode(result, format, time)
     })
   })
 }
@@ -291,7 +292,6 @@ class Context implements CallContext {
   readonly stopwatch: Stopwatch
   readonly explanation: Exchange['explanation']
   readonly confirm: Exchange['confirm']
-  readonly annotate: CallContext['annotate']
   readonly #request: Request
   readonly #caller: Caller
 
@@ -306,8 +306,6 @@ class Context implements CallContext {
     this.stopwatch = caller.stopwatch
     this.explanation = caller.explanation
     this.confirm = caller.confirm
-    const { audit } = caller
-    this.annotate = audit && ((key, value, level) => audit.annotate(key, value, level))
     this.#request = request
     this.#caller = caller
   }
@@ -331,6 +329,11 @@ class Context implements CallContext {
 
   get signal(): Cancellation {
     return this.#request.signal
+  }
+
+  get annotate(): CallContext['annotate'] {
+    const { audit } = this.#caller
+    return audit && ((key, value, level) => audit.annotate(key, value, level))
   }
 
   get sent(): CallContext['sent'] {

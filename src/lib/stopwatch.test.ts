@@ -17,3 +17,12 @@ test('laps of a phase add up, and short ones are left out', () => {
   assert.deepEqual(watch.phases, { store: 7, rules: 1 })
   assert.equal(Math.round(watch.total * 10), 82)
 })
+
+test('a total stays once it is stopped', () => {
+  let now = 100
+  const watch = new Stopwatch(() => now)
+  now += 7
+  watch.stop(watch.total)
+  now += 5
+  assert.equal(watch.total, 7)
+})

@@ -5,10 +5,13 @@ import type { RequestTrace } from './request-trace.ts'
 
 export class Stopwatch {
   readonly #now: () => number
-  readonly #began: number
+  /** The moment of the monotonic clock at which it was started. */
+  readonly began: number
   /** The ends of phases, each followed by its time: they are summed only for the few requests that are reported. */
   readonly #laps: (string | number)[] = []
   #elsewhere = 0
+  /** The total, once it is stopped. */
+  #stoppedAt: number | undefined
   /** The trace of the request, where requests are traced. */
   trace: RequestTrace | undefined = undefined
   /** Whether somebody looks at the request: then phases that have not waited are measured as well. */
@@ -16,7 +19,7 @@ export class Stopwatch {
 
   constructor(now: () => number = monotonicMs) {
     this.#now = now
-    this.#began = now()
+    this.began = now()
   }
 
   lap(phase: string): void {
@@ -30,7 +33,7 @@ export class Stopwatch {
 
   /** The ends of all phases so far, in milliseconds since the beginning. */
   *laps(): Iterable<{ readonly phase: string; readonly at: number }> {
-    for (let i = 0; i < this.#laps.length; i += 2) yield { phase: this.#laps[i] as string, at: (this.#laps[i + 1] as number) - this.#began }
+    for (let i = 0; i < this.#laps.length; i += 2) yield { phase: this.#laps[i] as string, at: (this.#laps[i + 1] as number) - this.began }
   }
 
   /** Adds milliseconds in which the request waited for others: in a queue, or for a webhook. */
@@ -43,15 +46,20 @@ export class Stopwatch {
     return this.#elsewhere
   }
 
-  /** Milliseconds since the beginning. */
+  /** Milliseconds since the beginning, until it was stopped. */
   get total(): number {
-    return this.#now() - this.#began
+    return this.#stoppedAt ?? this.#now() - this.began
+  }
+
+  /** Stops at a total that has just been read: whoever asks for it next needs no clock. */
+  stop(total: number): void {
+    this.#stoppedAt = total
   }
 
   /** The whole milliseconds of each phase that took at least one. */
   get phases(): Readonly<Record<string, number>> {
     const sums = new Map<string, number>()
-    let last = this.#began
+    let last = this.began
     for (let i = 0; i < this.#laps.length; i += 2) {
       const [phase, time] = this.#laps.slice(i, i + 2) as [string, number]
       sums.set(phase, (sums.get(phase) ?? 0) + time - last)

@@ -47,14 +47,15 @@ export function openAudit({ audit }: Pick<Config, 'audit'>, parts: AuditParts): 
     return undefined
   }
   if (!audit.log.path && !audit.webhook.configFile && !parts.watcher) return undefined
-  return new Auditor(policy, counted => {
+  const sinkFor = (counted: (plugin: string, events: readonly AuditEvent[]) => void) => {
     const lost: LostEvents = (plugin, why, events) => {
       counted(plugin, events)
       report(parts.log, { plugin, why, events })
     }
     const watchers = parts.watcher ? [parts.watcher] : []
     return everySink([...logSinks(audit, { ...parts, lost }), ...webhookSinks(audit, { ...parts, lost }), ...watchers])
-  })
+  }
+  return new Auditor(policy, sinkFor, () => parts.clock.now())
 }
 
 /** Lost events are named in the server's log, so that somebody can find out what they were about. */
