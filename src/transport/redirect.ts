@@ -23,12 +23,15 @@ export class RedirectError extends Error {
 const KEEPING = new Set([307, 308])
 const FOLLOWED = new Set([301, 302, 303, ...KEEPING])
 
+/** Whether responses with a status may be redirects, which most are not. */
+export const mayRedirect = (status: number): boolean => FOLLOWED.has(status)
+
 /** Undefined for a response that is no redirect, or one that is not to be followed. Throws RedirectError. */
 export function redirectOf(
   { status, location }: { readonly status: number; readonly location: string | undefined },
   { call, method, url: sentTo }: { readonly call: WebhookCall; readonly method: Method; readonly url: string },
 ): Redirect | undefined {
-  if (!FOLLOWED.has(status) || !location) return undefined
+  if (!mayRedirect(status) || !location) return undefined
   const from = new URL(sentTo)
   const url = urlOf(location, from)
   const next = KEEPING.has(status) ? method : 'GET'

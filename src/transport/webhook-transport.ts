@@ -14,7 +14,7 @@ import { isObject } from '../lib/json-value.ts'
 import type { ReportedDestination } from './destination.ts'
 import type { Dial } from './egress.ts'
 import { Http2Only } from './http2-only.ts'
-import { type Redirect, RedirectError, redirectOf } from './redirect.ts'
+import { mayRedirect, type Redirect, RedirectError, redirectOf } from './redirect.ts'
 import { type Trust, trustingAgent } from './trusting-agent.ts'
 
 export type WebhookCall = {
@@ -52,8 +52,8 @@ export type WebhookCall = {
 
 export type WebhookAnswer = { readonly status: number; readonly contentType: string; readonly body: string }
 
-/** A request on the wire: the call, or the one that a redirect leads to. */
-type Hop = { readonly call: WebhookCall; readonly method: 'POST' | 'GET' }
+/** A request on the wire: the call, or the one that a redirect leads to. The key identifies its connections. */
+type Hop = { readonly call: WebhookCall; readonly method: 'POST' | 'GET'; readonly key: string }
 type Received = WebhookAnswer & { readonly headers: IncomingHttpHeaders }
 
 /** A call that failed before there was a response. */
@@ -108,7 +108,7 @@ export class WebhookTransport implements Disposable {
         const answer = await this.#follow(call, ending)
         const wait = retryAfter(answer)
         if (wait === undefined || call.isTriedOnce || retries === MAX_RETRIES) return answer
-        await ending.wait(1000 * wait).catch(error => fail(error as NodeError, { call, method: 'POST' }))
+        await ending.wait(1000 * wait).catch(error => fail(error as NodeError, hopTo(call, 'POST')))
       }
     } finally {
       ending.done()
@@ -117,13 +117,13 @@ export class WebhookTransport implements Disposable {
 
   /** Sends the request, and follows redirects. */
   async #follow(call: WebhookCall, ending: Ending): Promise<Received> {
-    let hop: Hop = { call, method: 'POST' }
+    let hop = hopTo(call, 'POST')
     for (let requests = 1; ; requests++) {
       const answer: Received = await this.#receive(hop, ending).catch(error => fail(error as NodeError, hop))
       const next: Redirect | undefined = redirected(answer, hop)
       if (!next) return answer
       if (requests === MAX_REQUESTS) throw new WebhookCallError(`${verb(next)} "${next.location}": stopped after ${MAX_REQUESTS} redirects`)
-      hop = { call: next.call, method: next.method }
+      hop = hopTo(next.call, next.method)
     }
   }
 
@@ -131,15 +131,15 @@ export class WebhookTransport implements Disposable {
     // Each attempt uses up one kept connection that turns out to be closed, so the loop ends.
     const http1 = () => this.#send(hop, ending)
     for (;;) {
-      const answer = await (hop.call.isPlain ? http1() : this.#http2.either(keyOf(hop.call), http1, () => this.#sendHttp2(hop, ending)))
+      const answer = await (hop.call.isPlain ? http1() : this.#http2.either(hop.key, http1, () => this.#sendHttp2(hop, ending)))
       if (answer !== 'connection was closed') return answer
     }
   }
 
-  async #sendHttp2({ call, method }: Hop, ending: Ending): Promise<Received> {
+  async #sendHttp2({ call, method, key }: Hop, ending: Ending): Promise<Received> {
     const { host, port, lookup, path, body, maxResponseBytes } = call
     const headers = { ':method': method, ':path': path, ':authority': call.shownHost ?? hostHeader(call), ...http2Headers(call, method) }
-    const to = { key: keyOf(call), host, port, lookup, dial: call.dial, trust: trustOf(call) }
+    const to = { key, host, port, lookup, dial: call.dial, trust: trustOf(call) }
     const { bytes, ...answer } = await this.#http2.request(to, {
       headers,
       body: method === 'GET' ? '' : body,
@@ -150,7 +150,7 @@ export class WebhookTransport implements Disposable {
   }
 
   /** One attempt. If the peer has closed a kept connection in the meantime, that says nothing about the webhook. */
-  #send({ call, method }: Hop, ending: Ending): Promise<Received | 'connection was closed'> {
+  #send({ call, method, key }: Hop, ending: Ending): Promise<Received | 'connection was closed'> {
     const { host, port, lookup, path, shownHost, maxResponseBytes } = call
     const body = method === 'GET' ? '' : call.body
     return new Promise((resolve, reject) => {
@@ -167,7 +167,7 @@ export class WebhookTransport implements Disposable {
         ...(call.dial && { dial: call.dial }),
         path,
         method,
-        agent: this.#agentFor(call),
+        agent: this.#agentFor(call, key),
         headers,
         ...LENIENT,
       }
@@ -206,8 +206,7 @@ export class WebhookTransport implements Disposable {
     this.#http2[Symbol.dispose]()
   }
 
-  #agentFor(call: WebhookCall): Agent | PlainAgent {
-    const key = keyOf(call)
+  #agentFor(call: WebhookCall, key: string): Agent | PlainAgent {
     let agent = this.#agents.get(key)
     if (!agent) {
       if (this.#agents.size >= MAX_AGENTS) {
@@ -246,6 +245,8 @@ function keyOf({
 }: WebhookCall): string {
   return `${host}:${port} ${lookup !== undefined} ${dial !== undefined} ${servername} ${isPlain} ${skipsVerification} ${ca} ${client?.cert ?? ''}`
 }
+
+const hopTo = (call: WebhookCall, method: Hop['method']): Hop => ({ call, method, key: keyOf(call) })
 
 const trustOf = ({ host, ca = '', servername = '', client, skipsVerification = false }: WebhookCall): Trust => ({
   host,
@@ -290,6 +291,7 @@ const contentTypeOf = (headers: IncomingHttpHeaders): string => headers['content
 
 /** Where a response leads; undefined where it is the answer. */
 function redirected(answer: Received, hop: Hop): Redirect | undefined {
+  if (!mayRedirect(answer.status)) return undefined
   try {
     return redirectOf({ status: answer.status, location: answer.headers.location }, { ...hop, url: webhookUrl(hop.call) })
   } catch (error) {
